@@ -1,1 +1,21 @@
-//! placeholder
+//! The GPU, through Vulkan 1.2: adapters, devices, memory, streams, events, pipelines, launches.
+//!
+//! This crate knows no operator and no TensorFlow. What it promises to the crates above:
+//! - **Addresses.** A [`DevicePtr`] is an address inside a reserved, unmapped range of host memory. Arithmetic on it is
+//!   valid inside one allocation; it is never a host pointer, and a host access to it faults at once.
+//! - **Order.** A device has one [`Stream`]. Whatever is recorded into it takes effect as if executed in the order of the
+//!   calls; work that does not depend on each other may overlap.
+//! - **The host waits** only in [`Event::wait`], [`Stream::synchronize`] and when a staging ring is full.
+//! - **Failure** is an [`Error`]; nothing panics, nothing aborts. After a lost device each call returns an error.
+//!
+//! `unsafe` is used in the Vulkan half only; each block says why it is sound.
+
+mod dtype;
+mod error;
+mod shape;
+mod tensor;
+
+pub use dtype::{DType, Element};
+pub use error::{Code, Error, Result};
+pub use shape::Shape;
+pub use tensor::{DevicePtr, HostPtr, Memory, Tensor};

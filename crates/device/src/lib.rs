@@ -19,3 +19,8 @@ pub use dtype::{DType, Element};
 pub use error::{Code, Error, Result};
 pub use shape::Shape;
 pub use tensor::{DevicePtr, HostPtr, Memory, Tensor};
+
+/// Placeholder until the device lands.
+pub struct Device;
+/// Placeholder until the stream lands.
+pub struct Stream;

@@ -1,1 +1,15 @@
-//! placeholder
+//! Every operator. An op is declared once, as data ([`KernelDef`]); the driver [`run`] does for all of them what they have
+//! in common, and the op's body is an expression or an [`OpKernel`].
+//!
+//! This crate knows no host: TensorFlow's plug-in, the standalone runtime and the tests each implement
+//! [`OpKernelContext`] and [`OpKernelConstruction`] and find everything in [`registry`].
+
+mod context;
+pub mod expr;
+mod kernel_def;
+pub mod registry;
+mod run;
+
+pub use context::{OpKernelConstruction, OpKernelContext};
+pub use kernel_def::{Body, KernelDef, TypeConstraint, t, types};
+pub use run::{Compute, Inputs, OpKernel, Output, Outputs, create, run};

@@ -10,17 +10,26 @@
 //!
 //! `unsafe` is used in the Vulkan half only; each block says why it is sound.
 
+mod adapter;
+mod args;
+mod device;
 mod dtype;
 mod error;
+mod event;
+mod kernel;
+mod ranges;
 mod shape;
+mod spirv;
+mod stream;
 mod tensor;
 
+pub use adapter::{Adapter, AdapterKind, CoopMat, CoopMatShape, Features, Limits};
+pub use args::Args;
+pub use device::{Device, adapters, owner_of, visible_adapters};
 pub use dtype::{DType, Element};
 pub use error::{Code, Error, Result};
+pub use event::{Event, Timestamp};
+pub use kernel::Kernel;
 pub use shape::Shape;
+pub use stream::Stream;
 pub use tensor::{DevicePtr, HostPtr, Memory, Tensor};
-
-/// Placeholder until the device lands.
-pub struct Device;
-/// Placeholder until the stream lands.
-pub struct Stream;

@@ -7,8 +7,10 @@
 mod context;
 pub mod expr;
 mod kernel_def;
+pub mod local;
 pub mod registry;
 mod run;
+pub mod signature;
 
 pub use context::{OpKernelConstruction, OpKernelContext};
 pub use kernel_def::{Body, KernelDef, TypeConstraint, t, types};

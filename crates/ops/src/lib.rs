@@ -10,6 +10,7 @@ mod kernel_def;
 pub mod local;
 pub mod registry;
 mod run;
+pub mod shader;
 pub mod signature;
 
 pub use context::{OpKernelConstruction, OpKernelContext};

@@ -8,6 +8,8 @@
 mod compile;
 #[path = "build/dtypes.rs"]
 mod dtypes;
+#[path = "src/packing.rs"]
+mod packing;
 #[path = "build/source.rs"]
 mod source;
 #[path = "build/spirv.rs"]

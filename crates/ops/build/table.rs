@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::compile::{self, Module};
+use crate::packing;
 use crate::source::Source;
 
 /// Writes `shaders.rs`, `packed/` and `spv/`.
@@ -27,10 +28,10 @@ pub fn write(shaders: &[Source], modules: &[Module], out: &Path) -> Result<(), S
             let values = &shader.variants.list[m.variant];
             let name = compile::name(shader, values);
             let texts: Vec<&str> = values.iter().map(|v| v.text.as_str()).collect();
-            let _ = writeln!(variants, "    Variant::new({name:?}, &{texts:?}, {}, {}),", bytes.len() / 4, m.words.len());
+            let _ = writeln!(variants, "    Variant::new({name:?}, &{texts:?}, {count}),");
             let module: Vec<u8> = m.words.iter().flat_map(|w| w.to_le_bytes()).collect();
             save(&spv.join(format!("{name}.spv")), &module)?;
-            bytes.extend(module);
+            bytes.extend(packing::encode(&m.words));
             count += 1;
         }
         let file = packed.join(format!("{}.z", shader.name));

@@ -8,6 +8,7 @@ mod context;
 pub mod expr;
 mod kernel_def;
 pub mod local;
+mod packing;
 pub mod registry;
 mod run;
 pub mod shader;

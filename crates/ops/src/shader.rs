@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 
 use tfvk_device::{DType, Error, Kernel, Result};
 
+use crate::packing;
+
 include!(concat!(env!("OUT_DIR"), "/shaders.rs"));
 
 /// One `.comp` file.
@@ -18,9 +20,9 @@ pub struct Shader {
     /// The parameters of its `variants:` lines, in order.
     pub params: &'static [&'static str],
     variants: &'static [Variant],
-    /// The modules of all variants, one after the other, deflated.
+    /// The modules of all variants (see `packing.rs`).
     packed: &'static [u8],
-    words: OnceLock<Result<Vec<u32>>>,
+    modules: OnceLock<Result<Vec<Vec<u32>>>>,
 }
 
 /// One variant of a shader.
@@ -28,8 +30,7 @@ pub struct Variant {
     /// `stem.f32.sum`.
     pub name: &'static str,
     values: &'static [&'static str],
-    first: usize,
-    len: usize,
+    index: usize,
     kernel: OnceLock<Kernel>,
 }
 
@@ -94,8 +95,8 @@ impl Value {
 }
 
 impl Variant {
-    const fn new(name: &'static str, values: &'static [&'static str], first: usize, len: usize) -> Self {
-        Self { name, values, first, len, kernel: OnceLock::new() }
+    const fn new(name: &'static str, values: &'static [&'static str], index: usize) -> Self {
+        Self { name, values, index, kernel: OnceLock::new() }
     }
 }
 
@@ -106,7 +107,7 @@ impl Shader {
         variants: &'static [Variant],
         packed: &'static [u8],
     ) -> Self {
-        Self { name, params, variants, packed, words: OnceLock::new() }
+        Self { name, params, variants, packed, modules: OnceLock::new() }
     }
 
     /// The kernel with these values of the parameters, in the file's order.
@@ -127,10 +128,9 @@ impl Shader {
 
     /// The SPIR-V of one variant.
     pub fn module(&'static self, variant: &Variant) -> Result<&'static [u32]> {
-        let words = self.words.get_or_init(|| unpack(self.packed)).as_ref().map_err(|e| e.clone().context(self.name))?;
-        words
-            .get(variant.first..variant.first + variant.len)
-            .ok_or_else(|| Error::internal(format!("shader {}: the packed modules are too short", self.name)))
+        let modules = self.modules.get_or_init(|| unpack(self.packed)).as_ref().map_err(|e| e.clone().context(self.name))?;
+        let module = modules.get(variant.index);
+        module.map(Vec::as_slice).ok_or_else(|| Error::internal(format!("shader {}: a module is missing", self.name)))
     }
 
     fn missing(&self, values: &[Value]) -> Error {
@@ -143,10 +143,16 @@ impl Shader {
     }
 }
 
-fn unpack(packed: &[u8]) -> Result<Vec<u32>> {
-    let bytes = miniz_oxide::inflate::decompress_to_vec(packed)
-        .map_err(|e| Error::internal(format!("the packed modules do not unpack: {e}")))?;
-    Ok(bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect())
+fn unpack(packed: &[u8]) -> Result<Vec<Vec<u32>>> {
+    let broken = |why: String| Error::internal(format!("the packed modules do not unpack: {why}"));
+    let bytes = miniz_oxide::inflate::decompress_to_vec(packed).map_err(|e| broken(e.to_string()))?;
+    let (mut rest, mut modules) = (bytes.as_slice(), Vec::new());
+    while !rest.is_empty() {
+        let (words, after) = packing::decode(rest).ok_or_else(|| broken("a module is cut short".into()))?;
+        modules.push(words);
+        rest = after;
+    }
+    Ok(modules)
 }
 
 #[cfg(test)]
@@ -158,7 +164,9 @@ mod tests {
         for shader in ALL {
             for v in shader.variants() {
                 let words = shader.module(v).unwrap();
-                assert_eq!(words[0], 0x0723_0203, "{}", v.name);
+                let file = format!("{}/spv/{}.spv", env!("OUT_DIR"), v.name);
+                let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+                assert!(words[0] == 0x0723_0203 && bytes == std::fs::read(&file).unwrap(), "{file}");
             }
         }
     }

@@ -63,3 +63,5 @@ bool is_inf(double x) {
 }
 #define NAN_F32 uintBitsToFloat(0x7fc00000u)
 #define NAN_F64 packDouble2x32(uvec2(0u, 0x7ff80000u))
+#define INF_F32 uintBitsToFloat(0x7f800000u)
+#define INF_F64 packDouble2x32(uvec2(0u, 0x7ff00000u))

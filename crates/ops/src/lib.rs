@@ -5,6 +5,7 @@
 //! [`OpKernelContext`] and [`OpKernelConstruction`] and find everything in [`registry`].
 
 mod context;
+pub mod copy;
 pub mod expr;
 mod kernel_def;
 pub mod local;
@@ -13,6 +14,8 @@ pub mod registry;
 mod run;
 pub mod shader;
 pub mod signature;
+#[cfg(test)]
+mod test_device;
 
 pub use context::{OpKernelConstruction, OpKernelContext};
 pub use kernel_def::{Body, KernelDef, TypeConstraint, t, types};

@@ -1,0 +1,6 @@
+//! Moving elements about: the strided copy that Transpose, Slice, Concat, Tile, Einsum and others share.
+
+mod plan;
+mod strided;
+
+pub use strided::{View, permute, strided_copy};

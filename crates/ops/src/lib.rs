@@ -10,6 +10,7 @@ pub mod expr;
 mod kernel_def;
 pub mod local;
 mod packing;
+pub mod random;
 pub mod registry;
 mod run;
 pub mod shader;

@@ -3,7 +3,7 @@
 use crate::KernelDef;
 
 /// The op families, each a table in its own module.
-pub const FAMILIES: &[&[KernelDef]] = &[];
+pub const FAMILIES: &[&[KernelDef]] = &[crate::random::KERNELS];
 
 /// All kernels.
 pub fn all() -> impl Iterator<Item = &'static KernelDef> {

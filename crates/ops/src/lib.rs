@@ -11,6 +11,7 @@ mod kernel_def;
 pub mod local;
 mod packing;
 pub mod random;
+pub mod reduce;
 pub mod registry;
 mod run;
 pub mod shader;

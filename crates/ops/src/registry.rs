@@ -3,7 +3,12 @@
 use crate::KernelDef;
 
 /// The op families, each a table in its own module.
-pub const FAMILIES: &[&[KernelDef]] = &[crate::random::KERNELS];
+#[rustfmt::skip] // One a line: every family's author adds one.
+pub const FAMILIES: &[&[KernelDef]] = &[
+    crate::random::KERNELS,
+    crate::reduce::OPS,
+    crate::reduce::ARG_OPS,
+];
 
 /// All kernels.
 pub fn all() -> impl Iterator<Item = &'static KernelDef> {

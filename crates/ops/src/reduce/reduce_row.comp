@@ -44,7 +44,9 @@ A reduce_vectors(I_In x, uint length) {
         acc = combine4(acc, combine4(combine4(prepare4(a), prepare4(b)), combine4(prepare4(c), prepare4(d))));
     }
     for (; i < n4; i += step) acc = combine4(acc, prepare4(A_VEC4(LOAD4(I, x, i))));
-    return combine(combine(acc.x, acc.y), combine(acc.z, acc.w));
+    A one = combine(combine(acc.x, acc.y), combine(acc.z, acc.w));
+    for (i = 4 * n4 + gl_LocalInvocationID.x; i < length; i += step) one = combine(one, prepare(A(LOAD(I, x, i))));
+    return one;
 }
 #endif
 

@@ -56,9 +56,7 @@ fn axis(inputs: &Inputs<'_>) -> Result<usize> {
     let (shape, a) = (inputs.shape(0)?, inputs.host_int(1)?);
     let rank = shape.rank() as i64;
     let from = if rank == 0 { 0 } else { -rank };
-    shape
-        .axis(a)
-        .ok_or_else(|| Error::invalid_argument(format!("Expected dimension in the range [{from}, {rank}), but got {a}")))
+    shape.axis(a).ok_or_else(|| Error::invalid_argument(format!("Expected dimension in the range [{from}, {rank}), but got {a}")))
 }
 
 impl OpKernel for ArgReduce {
@@ -93,11 +91,8 @@ impl ArgReduce {
         let along = n.next_power_of_two().min(limit);
         let across = columns.next_power_of_two().min(64);
         let threads = if row { [along, limit / along] } else { [across, (limit / across).min(along)] };
-        let groups = if row {
-            u64::from(outer.div_ceil(threads[1]))
-        } else {
-            u64::from(outer) * u64::from(columns.div_ceil(threads[0]))
-        };
+        let groups =
+            if row { u64::from(outer.div_ceil(threads[1])) } else { u64::from(outer) * u64::from(columns.div_ceil(threads[0])) };
         let mut args = Args::new();
         args.read(x)?.write(y)?.u32(outer).u32(n).u32(columns);
         let constants = [threads[0], threads[1], 1, row.into(), self.smallest.into()];

@@ -255,11 +255,17 @@ mod tests {
             for n in [0, 1, 5, 4096, 16384, 65537, 1 << 28, (1 << 31) - 1] {
                 for outer in [0, 1, 7, 65536] {
                     let l = Launch::rows(limit, true, outer, n).unwrap();
-                    assert!(u64::from(l.splits) * u64::from(l.chunk) >= n.into() && l.threads[0] * l.threads[1] <= limit, "{l:?}");
+                    assert!(
+                        u64::from(l.splits) * u64::from(l.chunk) >= n.into() && l.threads[0] * l.threads[1] <= limit,
+                        "{l:?}"
+                    );
                     assert!(l.splits == 1 || (l.splits - 1) * l.chunk < n, "no empty chunk: {l:?}");
                     for columns in [2, 3, 4, 64, 1000] {
                         let Ok(l) = Launch::columns(limit, true, outer, n, columns) else { continue };
-                        assert!(u64::from(l.splits) * u64::from(l.chunk) >= n.into() && l.threads[0] * l.threads[1] <= limit, "{l:?}");
+                        assert!(
+                            u64::from(l.splits) * u64::from(l.chunk) >= n.into() && l.threads[0] * l.threads[1] <= limit,
+                            "{l:?}"
+                        );
                     }
                 }
             }

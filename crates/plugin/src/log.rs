@@ -1,0 +1,13 @@
+//! What the user is told: single lines on standard error.
+
+/// One sentence for the user.
+pub fn notice(message: impl std::fmt::Display) {
+    eprintln!("tensorflow-vulkan: {message}");
+}
+
+/// Details for whoever looks for a fault: shown when `TFVK_LOG` is `debug`.
+pub fn debug(message: impl FnOnce() -> String) {
+    if std::env::var("TFVK_LOG").is_ok_and(|v| v == "debug") {
+        eprintln!("tensorflow-vulkan: {}", message());
+    }
+}

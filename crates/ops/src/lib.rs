@@ -4,6 +4,7 @@
 //! This crate knows no host: TensorFlow's plug-in, the standalone runtime and the tests each implement
 //! [`OpKernelContext`] and [`OpKernelConstruction`] and find everything in [`registry`].
 
+mod array;
 mod context;
 pub mod copy;
 pub mod expr;

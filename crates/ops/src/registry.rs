@@ -5,6 +5,7 @@ use crate::KernelDef;
 /// The op families, each a table in its own module.
 #[rustfmt::skip] // One a line: every family's author adds one.
 pub const FAMILIES: &[&[KernelDef]] = &[
+    crate::array::OPS,
     crate::random::KERNELS,
     crate::reduce::OPS,
     crate::reduce::ARG_OPS,

@@ -1,0 +1,66 @@
+//! Writing one element's bits everywhere, on the device or in host memory.
+
+use smallvec::SmallVec;
+use tfvk_device::{Args, DType, Error, Memory, Result, Shape, Tensor};
+
+use super::mover::{move_elements, threads};
+use super::view::{Move, View};
+use crate::{Compute, shader};
+
+/// Makes every element of `dst` the one element of `value` (on the device or in host memory), or zero bits.
+pub fn fill(ctx: &Compute<'_>, dst: &Tensor, value: Option<&Tensor>) -> Result<()> {
+    if dst.num_elements() == 0 {
+        return Ok(());
+    }
+    match (dst.memory(), value) {
+        (Memory::Host(_), Some(v)) => move_elements(ctx, v, dst, &everywhere(dst.num_elements())),
+        (Memory::Host(_), None) => {
+            let mut bytes = dst.with(DType::U8, Shape::from([dst.bytes() as i64]));
+            bytes.host_mut::<u8>()?.fill(0);
+            Ok(())
+        }
+        (Memory::Device(ptr), None) => ctx.stream().fill(ptr, dst.bytes(), 0),
+        (Memory::Device(_), Some(v)) => on_device(ctx, dst, v),
+    }
+}
+
+fn everywhere(n: i64) -> Move {
+    Move::new(&[n], View { offset: 0, strides: SmallVec::from_elem(0, 1) }, View::dense(&[n]))
+}
+
+fn on_device(ctx: &Compute<'_>, dst: &Tensor, value: &Tensor) -> Result<()> {
+    let size = dst.dtype.size() as u64;
+    let mut bits = [0u8; 16];
+    let mut args = Args::new();
+    let ptr = dst.device_ptr()?;
+    match value.memory() {
+        // An odd address: the strided copy takes it.
+        Memory::Device(_) if ptr.0 % 16 != 0 => return move_elements(ctx, value, dst, &everywhere(dst.num_elements())),
+        Memory::Device(_) => _ = args.read(value)?,
+        Memory::Host(_) => {
+            let bytes = value.with(DType::U8, Shape::from([size as i64]));
+            bits.iter_mut().zip(bytes.host::<u8>()?).for_each(|(a, b)| *a = *b);
+            args.null();
+        }
+    }
+    if ptr.0 % 16 != 0 {
+        return Err(Error::internal(format!("a fill of a {} at {:#x}, not a multiple of 16", dst.dtype, ptr.0)));
+    }
+    let words = u32::try_from(dst.bytes() / 16).map_err(|_| Error::invalid_argument(format!("{} is too large", dst.shape)))?;
+    args.write(dst)?.u32(words).u32((dst.bytes() % 16 / size) as u32).bytes(&bits);
+    let kernel = shader::FILL.get(&[size_word(dst.dtype)?.into()])?;
+    let threads = threads(ctx);
+    ctx.stream().launch_linear(kernel, &[threads, 1, 1], &args, (u64::from(words) + 1).div_ceil(threads.into()))
+}
+
+/// An element size as the shaders spell it.
+pub fn size_word(dtype: DType) -> Result<&'static str> {
+    match dtype.size() {
+        1 => Ok("1"),
+        2 => Ok("2"),
+        4 => Ok("4"),
+        8 => Ok("8"),
+        16 => Ok("16"),
+        _ => Err(Error::internal(format!("{dtype} elements cannot be moved"))),
+    }
+}

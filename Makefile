@@ -1,0 +1,21 @@
+# `make demo` trains two small Keras models on the GPU; `make test` runs every check. Both set up what is missing first.
+.PHONY: demo test setup pytest clean
+
+demo:
+	@scripts/setup.sh demo
+	@scripts/with-device.sh .venv/bin/tfvk demo
+
+test:
+	@scripts/setup.sh test
+	@scripts/with-device.sh cargo xtask ci
+	@$(MAKE) --no-print-directory pytest
+
+# The Python tests alone, on what setup has built.
+pytest:
+	@scripts/with-device.sh .venv/bin/python -m pytest -q python/tests tests
+
+setup:
+	@scripts/setup.sh test
+
+clean:
+	rm -rf .venv dist target

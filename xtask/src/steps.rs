@@ -1,0 +1,61 @@
+//! The steps that are a cargo command.
+
+use std::process::Command;
+
+use crate::Outcome;
+use crate::files::root;
+
+/// Limits and features of the weakest device that is to work.
+const WEAK: &[(&str, &str)] = &[
+    ("TFVK_LIMIT_INVOCATIONS", "256"),
+    ("TFVK_LIMIT_SHARED_MEMORY", "16384"),
+    ("TFVK_LIMIT_GROUPS", "65535"),
+    ("TFVK_DISABLE", "int64,f64,f16"),
+];
+
+/// Where Vulkan's loader finds the description of Khronos's validation layer.
+const LAYER: &[&str] =
+    &["/usr/share/vulkan/explicit_layer.d", "/usr/local/share/vulkan/explicit_layer.d", "/etc/vulkan/explicit_layer.d"];
+
+pub fn fmt() -> Outcome {
+    cargo(&["fmt", "--all", "--check"], &[])
+}
+
+pub fn clippy() -> Outcome {
+    cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--quiet", "--", "--deny", "warnings"], &[])
+}
+
+pub fn test() -> Outcome {
+    cargo(&["test", "--workspace", "--locked"], &software())
+}
+
+pub fn weak() -> Outcome {
+    let mut env = software();
+    env.extend(WEAK);
+    cargo(&["test", "--locked", "-p", "tfvk-device", "-p", "tfvk-ops"], &env)
+}
+
+pub fn validation() -> Outcome {
+    let name = "VkLayer_khronos_validation.json";
+    if !LAYER.iter().any(|folder| std::path::Path::new(folder).join(name).exists()) && std::env::var_os("VK_LAYER_PATH").is_none()
+    {
+        return Err(format!("{name} is not installed: sudo apt-get install vulkan-validationlayers"));
+    }
+    let mut env = software();
+    env.push(("TFVK_VALIDATION", "1"));
+    cargo(&["test", "--locked", "-p", "tfvk-device", "-p", "tfvk-ops"], &env)
+}
+
+/// Allows the software driver where there is no GPU, unless the caller has decided.
+fn software() -> Vec<(&'static str, &'static str)> {
+    let gpu = ["/dev/nvidia0", "/dev/dri/renderD128", "/dev/dxg"].iter().any(|d| std::path::Path::new(d).exists());
+    if gpu || std::env::var_os("TFVK_ALLOW_SOFTWARE").is_some() { Vec::new() } else { vec![("TFVK_ALLOW_SOFTWARE", "1")] }
+}
+
+fn cargo(arguments: &[&str], env: &[(&str, &str)]) -> Outcome {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(arguments).current_dir(root()).envs(env.iter().copied());
+    let status = command.status().map_err(|e| format!("cargo: {e}"))?;
+    if status.success() { Ok(String::new()) } else { Err(format!("cargo {} failed ({status})", arguments.join(" "))) }
+}

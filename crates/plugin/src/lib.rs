@@ -17,6 +17,7 @@ mod guard;
 mod loaded;
 mod log;
 mod platform;
+mod python_hook;
 mod registration;
 mod status;
 mod stream_executor;
@@ -43,6 +44,9 @@ pub unsafe extern "C" fn SE_InitPlugin(params: *mut SE_PlatformRegistrationParam
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_InitKernel() {
     guard::logging("registering kernels", registration::init);
+    if platform::is_active() {
+        guard::logging("changing tf.function", python_hook::install);
+    }
 }
 
 /// TensorFlow's entry for the graph pass.

@@ -154,9 +154,10 @@ unsafe extern "C" fn deallocate(device: Dev, memory: Mem) {
 }
 
 unsafe extern "C" fn host_memory_allocate(device: Dev, size: u64) -> *mut c_void {
-    // SAFETY: TensorFlow passes an open device.
     guard::or(std::ptr::null_mut(), "allocating pinned memory", || {
-        Ok(unsafe { open_device(device) }?.allocate_pinned(size)?.cast())
+        // SAFETY: TensorFlow passes an open device.
+        let device = unsafe { open_device(device) }?;
+        Ok(device.allocate_pinned(size)?.cast())
     })
 }
 

@@ -1,6 +1,6 @@
-//! A variable's value through TensorFlow's own memory, for the versions that export no function for it (2.19 to 2.22).
+//! A variable's value through TensorFlow's own memory, for the versions that export no function for it (2.19 and later).
 //!
-//! What is assumed is small, the same from 2.16 to 2.21, and checked before it is used: the object's virtual table is
+//! What is assumed is small, the same in 2.19, 2.20 and 2.21 (read from their headers), and checked before it is used: the object's virtual table is
 //! `tensorflow::Var`'s, sizes agree, flags are flags, and a tensor of ours has its parts where a variable's must be. Where a
 //! check fails, every operator on variables fails with one sentence, and nothing is touched.
 //!
@@ -43,13 +43,10 @@ type MutexFn = unsafe extern "C" fn(*mut c_void);
 /// through a pointer, and is 1 when OK.
 type LookupFn = unsafe extern "C" fn(*mut usize, *mut TF_OpKernelContext, *const u8, *mut *mut u8);
 
-/// Of which Abseil TensorFlow's mutex is: the newest first.
-const LOCKS: [(&CStr, &CStr); 6] = [
+/// The mutex's functions, by Abseil's version: TensorFlow 2.21, 2.20, 2.19.
+const LOCKS: [(&CStr, &CStr); 3] = [
     (c"_ZN4absl12lts_202508145Mutex4lockEv", c"_ZN4absl12lts_202508145Mutex6unlockEv"),
-    (c"_ZN4absl12lts_202508145Mutex4LockEv", c"_ZN4absl12lts_202508145Mutex6UnlockEv"),
-    (c"_ZN4absl12lts_202505125Mutex4LockEv", c"_ZN4absl12lts_202505125Mutex6UnlockEv"),
     (c"_ZN4absl12lts_202501275Mutex4LockEv", c"_ZN4absl12lts_202501275Mutex6UnlockEv"),
-    (c"_ZN4absl12lts_202407225Mutex4LockEv", c"_ZN4absl12lts_202407225Mutex6UnlockEv"),
     (c"_ZN4absl12lts_202308025Mutex4LockEv", c"_ZN4absl12lts_202308025Mutex6UnlockEv"),
 ];
 
@@ -77,6 +74,10 @@ fn layout(tf: &'static Api) -> Result<&'static Layout> {
 impl Layout {
     fn find(tf: &'static Api) -> Result<Self> {
         let get = |name: &CStr| symbol(name).ok_or_else(|| unknown(&name.to_string_lossy()));
+        // Up to 2.18 the mutex was of another kind and 16 bytes long; those versions export functions for variables.
+        if symbol(c"_ZN3tsl5mutex4lockEv").is_some() {
+            return Err(unknown("tsl::mutex"));
+        }
         let locks = LOCKS.iter().find_map(|(lock, unlock)| Some((symbol(lock)?, symbol(unlock)?)));
         let (lock, unlock) = locks.ok_or_else(|| unknown("absl::Mutex"))?;
         // SAFETY: the mangled names give these functions these types (a member function's first argument is `this`).
@@ -105,7 +106,7 @@ impl Layout {
         // buffer is read only once it is known to point at the tensor's data.
         unsafe {
             let buffer = *tensor.cast::<u8>().add(TENSOR_BUFFER).cast::<*const u8>();
-            if buffer.is_null() || !(buffer as usize).is_multiple_of(8) {
+            if buffer.is_null() || buffer as usize % 8 != 0 {
                 return Err(unknown("tensorflow::Tensor"));
             }
             let data = *buffer.add(BUFFER_DATA).cast::<*const u8>();
@@ -173,7 +174,7 @@ impl VariableRef {
                 }
             }
             let found = Self { tf, layout, var, owned };
-            if !(var as usize).is_multiple_of(8) || var.cast::<usize>().read() != layout.var_vtable {
+            if var as usize % 8 != 0 || var.cast::<usize>().read() != layout.var_vtable {
                 return Err(unknown("tensorflow::Var"));
             }
             let flags = [var.add(VAR_IS_INITIALIZED).read(), var.add(VAR_IS_INITIALIZED + 1).read()];

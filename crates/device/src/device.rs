@@ -1,65 +1,104 @@
-//! An open device.
+//! An open device: what the crates above hold.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use crate::{Adapter, DevicePtr, Error, Result, Stream};
+use crate::core::Core;
+use crate::ranges::{self, PlaceKind};
+use crate::{Adapter, DevicePtr, Result, Stream, log};
 
-/// An open device.
+/// An open device. Dropping it finishes its work (for up to 30 seconds) and frees all its memory.
 pub struct Device {
-    adapter: Adapter,
     stream: Stream,
+    core: Arc<Core>,
 }
 
-fn todo<T>() -> Result<T> {
-    Err(Error::unimplemented("the device crate is being written"))
-}
+/// The open devices by number.
+static OPEN: RwLock<Option<HashMap<u64, Weak<Device>>>> = RwLock::new(None);
 
-/// Every Vulkan adapter in a stable order (discrete, integrated, virtual, software), refused ones too.
-pub fn adapters() -> Result<Vec<Adapter>> {
-    todo()
-}
-
-/// The usable adapters that TFVK_VISIBLE_DEVICES and TFVK_ALLOW_SOFTWARE leave.
-pub fn visible_adapters() -> Result<Vec<Adapter>> {
-    todo()
-}
-
-/// The device that owns this address, if any does.
-pub fn owner_of(_address: u64) -> Option<Arc<Device>> {
-    None
+/// The device that owns the memory, device or pinned, that `address` lies in; `None` for any other address.
+pub fn owner_of(address: u64) -> Option<Arc<Device>> {
+    let number = ranges::find(address)?.device;
+    OPEN.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(&number)?.upgrade()
 }
 
 impl Device {
-    /// Open a device.
-    pub fn open(_adapter: &Adapter) -> Result<Arc<Device>> {
-        todo()
+    /// Open an adapter.
+    ///
+    /// Errors: FailedPrecondition for a refused adapter, or if the driver does not open it; ResourceExhausted.
+    pub fn open(adapter: &Adapter) -> Result<Arc<Device>> {
+        let core = Core::new(adapter)?;
+        let device = Arc::new(Device { stream: Stream::new(core.clone()), core });
+        let mut open = OPEN.write().unwrap_or_else(PoisonError::into_inner);
+        open.get_or_insert_default().insert(device.core.gpu.id, Arc::downgrade(&device));
+        log!(Info, "opened {adapter}");
+        Ok(device)
     }
+
     /// The adapter, with features and limits after the clamps.
     pub fn adapter(&self) -> &Adapter {
-        &self.adapter
+        &self.core.gpu.adapter
     }
+
     /// The one in-order stream.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
-    /// Device memory. Errors: ResourceExhausted when there is none left.
-    pub fn allocate(&self, _bytes: u64) -> Result<DevicePtr> {
-        todo()
+
+    /// `bytes` bytes of device memory, aligned to at least 256; their content is undefined.
+    ///
+    /// Errors: ResourceExhausted, with the figures, if there is not so much left or one allocation may not be so large. The
+    /// device stays usable.
+    pub fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
+        self.core.allocate(bytes)
     }
-    /// Free device memory, once the GPU is past all work recorded so far.
-    pub fn deallocate(&self, _ptr: DevicePtr) -> Result<()> {
-        todo()
+
+    /// Free an allocation, once the GPU is past all work recorded so far. Its addresses are invalid at once.
+    ///
+    /// Errors: InvalidArgument if `ptr` is not what [`Device::allocate`] returned.
+    pub fn deallocate(&self, ptr: DevicePtr) -> Result<()> {
+        self.core.free(ptr.0, PlaceKind::Device)
     }
-    /// Host memory that the device copies from and to directly.
-    pub fn allocate_pinned(&self, _bytes: u64) -> Result<*mut u8> {
-        todo()
+
+    /// `bytes` bytes of host memory that this device copies from and to directly. Errors: ResourceExhausted.
+    pub fn allocate_pinned(&self, bytes: u64) -> Result<*mut u8> {
+        self.core.allocate_pinned(bytes)
     }
-    /// Free pinned memory, once the GPU is past all work recorded so far.
-    pub fn free_pinned(&self, _ptr: *mut u8) -> Result<()> {
-        todo()
+
+    /// Free pinned memory, once the GPU is past all work recorded so far. Errors as [`Device::deallocate`].
+    pub fn free_pinned(&self, ptr: *mut u8) -> Result<()> {
+        self.core.free(ptr as u64, PlaceKind::Pinned)
     }
-    /// Free and total device memory in bytes.
+
+    /// Free and total device memory in bytes, as the driver's budget says or, where it says nothing, as counted here.
     pub fn memory_usage(&self) -> (u64, u64) {
-        (0, 0)
+        self.core.memory.usage()
+    }
+
+    /// How many compiled pipelines are kept in memory.
+    pub fn pipelines(&self) -> usize {
+        self.core.pipelines.len()
+    }
+
+    /// Barriers recorded so far, for tests and measurements.
+    pub fn barriers(&self) -> u64 {
+        self.core.recorder.lock().unwrap_or_else(PoisonError::into_inner).barriers
+    }
+
+    /// From now on, act as if the driver had reported the device lost; for tests.
+    #[doc(hidden)]
+    pub fn lose(&self) {
+        self.core.gpu.lose("a test says so");
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        let mut open = OPEN.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = open.as_mut() {
+            open.remove(&self.core.gpu.id);
+        }
+        drop(open);
+        self.core.close(false);
     }
 }

@@ -1,27 +1,74 @@
-//! Events and timestamps.
+//! Points in a stream: events that can be polled and waited for, and readings of the GPU's clock.
 
-use crate::{Error, Result};
+use std::sync::Arc;
 
-/// A point in a stream.
-pub struct Event {}
+use ash::vk;
+
+use crate::Result;
+use crate::core::Core;
+
+/// A point in a stream: complete once everything recorded before it is, copies to the host and callbacks included.
+#[derive(Clone)]
+pub struct Event {
+    core: Arc<Core>,
+    batch: u64,
+    completions: u64,
+}
 
 impl Event {
-    /// Whether everything before the event is complete. Hands the work to the GPU if that has not been done yet.
-    pub fn is_complete(&self) -> Result<bool> {
-        Err(Error::unimplemented("the device crate is being written"))
+    pub(crate) fn new(core: Arc<Core>, batch: u64, completions: u64) -> Event {
+        Event { core, batch, completions }
     }
-    /// Wait until everything before the event is complete.
+
+    /// Whether everything before the event is complete; never waits. Work that the GPU does not have yet is handed over.
+    /// Errors: the device is lost.
+    pub fn is_complete(&self) -> Result<bool> {
+        self.core.gpu.check()?;
+        if self.core.timeline.seen() < self.batch {
+            self.core.flush_batch(self.batch)?;
+            if !self.core.timeline.reached(self.batch)? {
+                return Ok(false);
+            }
+        }
+        if !self.core.completions.reached(self.completions) {
+            self.core.completions.advance(&self.core, self.core.timeline.seen(), false);
+        }
+        Ok(self.core.completions.reached(self.completions))
+    }
+
+    /// Wait until everything before the event is complete. Errors: the device is lost.
+    ///
+    /// Inside a callback, other callbacks are not waited for.
     pub fn wait(&self) -> Result<()> {
-        Err(Error::unimplemented("the device crate is being written"))
+        self.core.gpu.check()?;
+        self.core.wait_batch(self.batch)?;
+        self.core.settle(self.completions)
     }
 }
 
 /// The GPU's clock at a point in a stream.
-pub struct Timestamp {}
+pub struct Timestamp {
+    core: Arc<Core>,
+    pool: vk::QueryPool,
+    query: u32,
+    batch: u64,
+}
 
 impl Timestamp {
-    /// Wait for the point; nanoseconds since an arbitrary start.
+    pub(crate) fn new(core: Arc<Core>, pool: vk::QueryPool, query: u32, batch: u64) -> Timestamp {
+        Timestamp { core, pool, query, batch }
+    }
+
+    /// Wait for the point; nanoseconds since an arbitrary start. Errors: the device is lost.
     pub fn wait(&self) -> Result<u64> {
-        Err(Error::unimplemented("the device crate is being written"))
+        self.core.wait_batch(self.batch)?;
+        self.core.queries.read(self.pool, self.query)
+    }
+}
+
+impl Drop for Timestamp {
+    fn drop(&mut self) {
+        // A query that was never waited for may still be written to: the next user of it is recorded after that.
+        self.core.queries.give(self.query);
     }
 }

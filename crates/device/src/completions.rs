@@ -1,0 +1,172 @@
+//! What the host does once the GPU is past a batch: copies out of the staging ring, and callbacks. In stream order.
+//!
+//! Copies are done by whoever sees the timeline pass first: an event that is polled or waited for, or the device's thread.
+//! Callbacks run on the device's thread alone; nothing behind a callback counts as done before it has returned.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::core::Core;
+use crate::{Result, log, memcpy};
+
+/// Host memory to write to; whoever gave it keeps it valid.
+pub(crate) struct Target(pub *mut u8);
+
+// SAFETY: `Stream::download` was promised that the memory stays valid until the copy is done, on whatever thread.
+unsafe impl Send for Target {}
+
+/// One thing to do.
+pub(crate) enum Action {
+    /// Copy from a slice of the download ring.
+    Copy {
+        /// Where to.
+        dst: Target,
+        /// Where the slice starts in the ring.
+        offset: u64,
+        /// How much.
+        bytes: usize,
+        /// The slice, to give back.
+        slice: u64,
+    },
+    /// Call the caller.
+    Call(Box<dyn FnOnce() + Send>),
+}
+
+#[derive(Default)]
+struct Queue {
+    items: VecDeque<(u64, Action)>,
+    /// How many have been put in, and how many are done, ever.
+    pushed: u64,
+    done: u64,
+    calling: bool,
+}
+
+/// The queue of a device.
+#[derive(Default)]
+pub(crate) struct Completions {
+    queue: Mutex<Queue>,
+    /// Something was put in, or the device's thread is to end.
+    pub work: Condvar,
+    finished: Condvar,
+}
+
+impl Completions {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Do `action` once batch `batch` is finished. Call with the recorder locked: the order here is the stream's.
+    pub fn push(&self, batch: u64, action: Action) {
+        let mut queue = self.lock();
+        queue.items.push_back((batch, action));
+        queue.pushed += 1;
+        self.work.notify_one();
+    }
+
+    /// How many have been put in, ever: what an event recorded now has to wait for.
+    pub fn pushed(&self) -> u64 {
+        self.lock().pushed
+    }
+
+    /// Whether the first `count` are done.
+    pub fn reached(&self, count: u64) -> bool {
+        self.lock().done >= count
+    }
+
+    /// Do everything that the GPU is past. Callbacks are run only with `calls`; without, they are where this stops.
+    pub fn advance(&self, core: &Core, completed: u64, calls: bool) {
+        let mut queue = self.lock();
+        while !queue.calling {
+            match queue.items.front() {
+                Some((batch, Action::Copy { .. })) if *batch <= completed => {}
+                Some((batch, Action::Call(_))) if *batch <= completed && calls => {}
+                _ => return,
+            }
+            match queue.items.pop_front() {
+                Some((_, Action::Copy { dst, offset, bytes, slice })) => {
+                    core.downloads.finish(dst, offset, bytes, slice);
+                }
+                Some((_, Action::Call(call))) => {
+                    queue.calling = true;
+                    drop(queue);
+                    run(call);
+                    queue = self.lock();
+                    queue.calling = false;
+                }
+                None => return,
+            }
+            queue.done += 1;
+            self.finished.notify_all();
+        }
+    }
+
+    /// The device is lost: nothing will be copied, but who waits to be called is called.
+    pub fn abandon(&self) {
+        let mut queue = self.lock();
+        while let Some((_, action)) = queue.items.pop_front() {
+            if let Action::Call(call) = action {
+                drop(queue);
+                run(call);
+                queue = self.lock();
+            }
+            queue.done += 1;
+            self.finished.notify_all();
+        }
+    }
+
+    /// Wait until the first `count` are done; the GPU is past their batches.
+    pub fn wait(&self, core: &Core, count: u64) -> Result<()> {
+        loop {
+            core.gpu.check()?;
+            self.advance(core, core.timeline.seen(), false);
+            let queue = self.lock();
+            if queue.done >= count {
+                return Ok(());
+            }
+            // The time limit is for a device that is lost meanwhile.
+            drop(self.finished.wait_timeout(queue, Duration::from_millis(50)));
+        }
+    }
+
+    /// The batch that the oldest waits for, if there is one.
+    pub fn oldest(&self) -> Option<u64> {
+        self.lock().items.front().map(|(batch, _)| *batch)
+    }
+
+    /// Wait until there is something to do, and return its batch; `None` once `ended` says so.
+    pub fn next(&self, ended: impl Fn() -> bool) -> Option<u64> {
+        let mut queue = self.lock();
+        loop {
+            if ended() {
+                return None;
+            }
+            if let Some((batch, _)) = queue.items.front() {
+                return Some(*batch);
+            }
+            queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Wake the device's thread, to look whether it is to end.
+    pub fn wake(&self) {
+        let _queue = self.lock();
+        self.work.notify_all();
+    }
+}
+
+fn run(call: Box<dyn FnOnce() + Send>) {
+    if catch_unwind(AssertUnwindSafe(call)).is_err() {
+        log!(Error, "a callback panicked");
+    }
+}
+
+/// Copy out of mapped memory.
+///
+/// # Safety
+/// As [`memcpy::copy`].
+pub(crate) unsafe fn copy_out(dst: Target, src: *const u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { memcpy::copy(dst.0, src, bytes) }
+}

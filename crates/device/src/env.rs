@@ -1,0 +1,236 @@
+//! Every environment variable of this crate: what it means, and how it is read. Knows no Vulkan.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `TFVK_VISIBLE_DEVICES` | which usable adapters are offered: indices into their stable order, `0` or `1,0`; `-1` or nothing: none |
+//! | `TFVK_ALLOW_SOFTWARE` | `1`: adapters that run on the CPU are offered too |
+//! | `TFVK_LOG` | `error`, `warn` (default), `info` or `debug` |
+//! | `TFVK_VALIDATION` | `1`: Vulkan's validation layer is on; `sync`: its synchronisation checks too |
+//! | `TFVK_CACHE_DIR` | where compiled pipelines are kept; nothing: they are not |
+//! | `TFVK_LIMIT_INVOCATIONS` | at most so many invocations of a workgroup |
+//! | `TFVK_LIMIT_SHARED_MEMORY` | at most so many bytes of shared memory |
+//! | `TFVK_LIMIT_GROUPS` | at most so many workgroups along each axis |
+//! | `TFVK_LIMIT_ALLOCATION` | at most so many bytes of one allocation |
+//! | `TFVK_DISABLE` | features to do without, by name: `int64,f64` (see [`DISABLE`]) |
+//!
+//! Numbers may end in `k`, `m` or `g` (powers of 1,024). The limits and `TFVK_DISABLE` imitate a weak device.
+
+use std::path::PathBuf;
+
+use crate::log::Level;
+use crate::{Adapter, Error, Features, Result};
+
+/// The validation layer's use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Validation {
+    #[default]
+    Off,
+    On,
+    Sync,
+}
+
+/// Where compiled pipelines are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum CacheDir {
+    /// The platform's place for caches.
+    #[default]
+    Default,
+    Disabled,
+    At(PathBuf),
+}
+
+/// All settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// `None`: all usable adapters.
+    pub visible: Option<Vec<usize>>,
+    pub allow_software: bool,
+    pub validation: Validation,
+    pub cache: CacheDir,
+    pub invocations: Option<u64>,
+    pub shared_memory: Option<u64>,
+    pub groups: Option<u64>,
+    pub allocation: Option<u64>,
+    pub disable: Vec<String>,
+}
+
+type Switch = fn(&mut Features);
+
+/// What TFVK_DISABLE can name, and what that takes away.
+pub(crate) const DISABLE: &[(&str, Switch)] = &[
+    ("int64", |f| (f.int64, f.int64_atomics) = (false, false)),
+    ("int16", |f| f.int16 = false),
+    ("int8", |f| f.int8 = false),
+    ("f64", |f| f.f64 = false),
+    ("f16", |f| f.f16 = false),
+    ("bf16", |f| (f.bf16, f.bf16_dot, f.bf16_coopmat) = (false, false, false)),
+    ("coopmat", |f| (f.coopmat_khr, f.coopmat_nv2, f.bf16_coopmat) = (None, false, false)),
+    ("coopmat2", |f| f.coopmat_nv2 = false),
+    ("atomics", |f| (f.atomic_f32_add, f.int64_atomics) = (false, false)),
+    ("dot", |f| f.integer_dot = false),
+    // Basic and arithmetic subgroup operations are required of every device and stay.
+    ("subgroups", |f| {
+        (f.subgroup_ballot, f.subgroup_vote, f.subgroup_shuffle) = (false, false, false);
+        (f.subgroup_shuffle_relative, f.subgroup_clustered, f.subgroup_extended_types) = (false, false, false);
+        f.subgroup_size_range = (f.subgroup_size, f.subgroup_size);
+    }),
+    ("memory_model", |f| f.memory_model = false),
+    ("float_controls", |f| {
+        (f.nan_preserve_f16, f.nan_preserve_f32, f.nan_preserve_f64) = (false, false, false);
+        (f.denorm_preserve_f16, f.denorm_preserve_f32, f.denorm_preserve_f64) = (false, false, false);
+        (f.denorm_flush_f32, f.round_even_f16, f.round_even_f32) = (false, false, false);
+    }),
+    ("budget", |f| f.memory_budget = false),
+    ("transfer", |f| f.transfer_queue = false),
+    ("timestamps", |f| f.timestamps = false),
+];
+
+impl Settings {
+    /// The process's settings, read now. Errors name the variable, what it may be, and what it is.
+    pub fn from_env() -> Result<Settings> {
+        Self::parse(|name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
+    }
+
+    /// Settings from any source of variables.
+    pub fn parse(get: impl Fn(&str) -> Option<String>) -> Result<Settings> {
+        let number = |name: &str| match get(name).filter(|v| !v.trim().is_empty()) {
+            None => Ok(None),
+            Some(v) => size(&v).map(Some).ok_or_else(|| wrong(name, "a positive whole number, such as 256 or 16k", &v)),
+        };
+        if let Some(v) = get("TFVK_LOG").filter(|v| !v.is_empty() && Level::parse(v).is_none()) {
+            return Err(wrong("TFVK_LOG", "error, warn, info or debug", &v));
+        }
+        Ok(Settings {
+            visible: visible(get("TFVK_VISIBLE_DEVICES"))?,
+            allow_software: match get("TFVK_ALLOW_SOFTWARE").as_deref().map(str::trim) {
+                None | Some("" | "0") => false,
+                Some("1") => true,
+                Some(v) => return Err(wrong("TFVK_ALLOW_SOFTWARE", "0 or 1", v)),
+            },
+            validation: match get("TFVK_VALIDATION").as_deref().map(str::trim) {
+                None | Some("" | "0") => Validation::Off,
+                Some("1") => Validation::On,
+                Some("sync") => Validation::Sync,
+                Some(v) => return Err(wrong("TFVK_VALIDATION", "0, 1 or sync", v)),
+            },
+            cache: match get("TFVK_CACHE_DIR") {
+                None => CacheDir::Default,
+                Some(v) if v.is_empty() => CacheDir::Disabled,
+                Some(v) => CacheDir::At(v.into()),
+            },
+            invocations: number("TFVK_LIMIT_INVOCATIONS")?,
+            shared_memory: number("TFVK_LIMIT_SHARED_MEMORY")?,
+            groups: number("TFVK_LIMIT_GROUPS")?,
+            allocation: number("TFVK_LIMIT_ALLOCATION")?,
+            disable: disabled(get("TFVK_DISABLE"))?,
+        })
+    }
+
+    /// Lower an adapter's features and limits to these settings.
+    pub fn clamp(&self, adapter: &mut Adapter) {
+        for (name, switch) in DISABLE {
+            if self.disable.iter().any(|d| d == name) {
+                switch(&mut adapter.features);
+            }
+        }
+        let limits = &mut adapter.limits;
+        let lower =
+            |limit: &mut u32, to: Option<u64>| *limit = (*limit).min(to.map_or(u32::MAX, |n| n.min(u32::MAX.into()) as u32));
+        lower(&mut limits.max_invocations, self.invocations);
+        lower(&mut limits.shared_memory, self.shared_memory);
+        for axis in 0..3 {
+            lower(&mut limits.max_group_size[axis], self.invocations);
+            lower(&mut limits.max_groups[axis], self.groups);
+        }
+        limits.max_allocation = limits.max_allocation.min(self.allocation.unwrap_or(u64::MAX));
+    }
+}
+
+fn wrong(name: &str, expected: &str, got: &str) -> Error {
+    Error::invalid_argument(format!("{name} must be {expected}, not '{got}'"))
+}
+
+/// A number above 0 with an optional suffix.
+fn size(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let shift = match text.chars().last()? {
+        'k' => 10,
+        'm' => 20,
+        'g' => 30,
+        _ => 0,
+    };
+    let digits = if shift > 0 { &text[..text.len() - 1] } else { &text };
+    digits.trim().parse::<u64>().ok()?.checked_mul(1 << shift).filter(|&n| n > 0)
+}
+
+/// As CUDA reads its variable: nothing set is all, an empty value is none, a -1 ends the list.
+fn visible(value: Option<String>) -> Result<Option<Vec<usize>>> {
+    let Some(value) = value else { return Ok(None) };
+    let mut indices = Vec::new();
+    for part in value.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        if part == "-1" {
+            break;
+        }
+        let index = part.parse().map_err(|_| wrong("TFVK_VISIBLE_DEVICES", "indices such as 0 or 0,1, or -1", &value))?;
+        if indices.contains(&index) {
+            return Err(Error::invalid_argument(format!("TFVK_VISIBLE_DEVICES names adapter {index} twice: '{value}'")));
+        }
+        indices.push(index);
+    }
+    Ok(Some(indices))
+}
+
+fn disabled(value: Option<String>) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for part in value.unwrap_or_default().split(',').map(|p| p.trim().to_ascii_lowercase()).filter(|p| !p.is_empty()) {
+        if !DISABLE.iter().any(|(name, _)| *name == part) {
+            let known: Vec<&str> = DISABLE.iter().map(|(name, _)| *name).collect();
+            return Err(wrong("TFVK_DISABLE", &format!("a list of {}", known.join(", ")), &part));
+        }
+        names.push(part);
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(pairs: &[(&str, &str)]) -> Result<Settings> {
+        Settings::parse(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_string()))
+    }
+
+    #[test]
+    fn nothing_set_is_the_default() {
+        assert_eq!(parse(&[]).unwrap(), Settings::default());
+        assert_eq!(parse(&[("TFVK_CACHE_DIR", "")]).unwrap().cache, CacheDir::Disabled);
+    }
+
+    #[test]
+    fn visible_devices() {
+        let v = |s: &str| parse(&[("TFVK_VISIBLE_DEVICES", s)]).map(|s| s.visible);
+        assert_eq!(v("1,0").unwrap(), Some(vec![1, 0]));
+        assert_eq!(v("-1").unwrap(), Some(vec![]));
+        assert_eq!(v("0,-1,2").unwrap(), Some(vec![0]));
+        assert_eq!(v("").unwrap(), Some(vec![]));
+        assert!(v("0,0").unwrap_err().message.contains("twice"));
+        assert!(v("gpu").unwrap_err().message.contains("'gpu'"));
+    }
+
+    #[test]
+    fn sizes_and_words() {
+        let s = parse(&[("TFVK_LIMIT_SHARED_MEMORY", "16k"), ("TFVK_LIMIT_GROUPS", "65535")]).unwrap();
+        assert_eq!((s.shared_memory, s.groups, s.invocations), (Some(16384), Some(65535), None));
+        for (name, value) in [
+            ("TFVK_LIMIT_INVOCATIONS", "0"),
+            ("TFVK_LIMIT_ALLOCATION", "lots"),
+            ("TFVK_ALLOW_SOFTWARE", "yes"),
+            ("TFVK_VALIDATION", "full"),
+            ("TFVK_LOG", "loud"),
+            ("TFVK_DISABLE", "int64,int65"),
+        ] {
+            let error = parse(&[(name, value)]).unwrap_err();
+            assert!(error.message.contains(name), "{error}");
+        }
+    }
+}

@@ -156,6 +156,16 @@ pub const ALL: &[DType] = &[
     ),
     dtype("c64", 8, 8, Kind::Complex, ["vec2", "vec2", "{}", "{}"], [""; 4], ["", ""]),
     dtype("c128", 18, 16, Kind::Complex, ["dvec2", "dvec2", "{}", "{}"], [""; 4], ["", ""]),
+    // A 64-bit integer read as an int, for indices on adapters without int64: what does not fit becomes the nearest int.
+    dtype(
+        "x64",
+        9,
+        8,
+        Kind::Signed,
+        ["int", "ivec2", "tfvk_narrow({})", "ivec2({}, {} >> 31)"],
+        [""; 4],
+        ["(-2147483647 - 1)", "2147483647"],
+    ),
 ];
 
 pub fn find(name: &str) -> Option<&'static DType> {

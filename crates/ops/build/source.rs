@@ -124,6 +124,8 @@ fn type_macros(s: &mut String, p: &str, d: &DType) {
     let _ = writeln!(s, "#define {p}_HAS_VEC4 {}", flag(!d.vec4.is_empty()));
     if !d.vec4.is_empty() {
         let _ = writeln!(s, "#define {p}_VEC4 {}", d.vec4);
+    }
+    if d.kind != Kind::Complex {
         let _ = writeln!(s, "#define {p}_LOWEST ({})\n#define {p}_HIGHEST ({})", d.lowest, d.highest);
     }
 }

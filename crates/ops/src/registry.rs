@@ -9,6 +9,10 @@ pub const FAMILIES: &[&[KernelDef]] = &[
     crate::random::KERNELS,
     crate::reduce::OPS,
     crate::reduce::ARG_OPS,
+    crate::nn::softmax::OPS,
+    crate::nn::cross_entropy::OPS,
+    crate::nn::bias::OPS,
+    crate::nn::batch_norm::OPS,
 ];
 
 /// All kernels.

@@ -55,3 +55,6 @@ uvec2 tfvk_offset(uvec2 address, uint row, uint stride, uint log2size) {
     lo = uaddCarry(address.x, lo, carry);
     return uvec2(lo, address.y + hi + carry);
 }
+
+// The int nearest to a 64-bit integer.
+int tfvk_narrow(ivec2 w) { return w.y == (w.x >> 31) ? w.x : (w.y < 0 ? -2147483647 - 1 : 2147483647); }

@@ -1,0 +1,7 @@
+//! Neural-network kernels over rows and channels: softmax, cross-entropy, normalisation, bias.
+
+pub mod batch_norm;
+pub mod bias;
+mod channels;
+pub mod cross_entropy;
+pub mod softmax;

@@ -10,6 +10,7 @@ pub mod copy;
 pub mod expr;
 mod kernel_def;
 pub mod local;
+pub mod matmul;
 pub mod nn;
 mod packing;
 pub mod random;

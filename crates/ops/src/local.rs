@@ -266,6 +266,13 @@ impl Local {
         self.execute(&self.prepare(node)?, inputs)
     }
 
+    /// Runs a node with another kernel than its own, for tests of what the kernel would not choose here.
+    #[cfg(test)]
+    pub(crate) fn run_kernel(&self, node: &Node, kernel: Box<dyn OpKernel>, inputs: &[Value]) -> Result<Vec<Value>> {
+        let prepared = self.prepare(node)?;
+        self.execute(&Prepared { kernel, ..prepared }, inputs)
+    }
+
     /// Runs a prepared node.
     pub fn execute(&self, node: &Prepared, inputs: &[Value]) -> Result<Vec<Value>> {
         let mut context =

@@ -6,6 +6,7 @@ use crate::KernelDef;
 #[rustfmt::skip] // One a line: every family's author adds one.
 pub const FAMILIES: &[&[KernelDef]] = &[
     crate::array::OPS,
+    crate::matmul::KERNELS,
     crate::random::KERNELS,
     crate::reduce::OPS,
     crate::reduce::ARG_OPS,

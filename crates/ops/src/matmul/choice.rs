@@ -1,0 +1,200 @@
+//! Which kernel a product gets: the tile and how often K is split. Pure; knows shapes, types and limits only.
+
+use tfvk_device::{Adapter, AdapterKind, DType};
+
+/// The size of a product.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Number of matrices.
+    pub batch: u64,
+    /// Rows of the result.
+    pub m: u64,
+    /// Columns of the result.
+    pub n: u64,
+    /// Length of the sums.
+    pub k: u64,
+}
+
+/// A kernel's tile, by the name of its variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tile {
+    /// 128 x 128 by 256 threads.
+    T128,
+    /// 64 x 64 by 256 threads.
+    T64,
+    /// 32 x 64 by 128 threads: fits every adapter.
+    T32,
+}
+
+impl Tile {
+    /// The variant's name.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Tile::T128 => "128",
+            Tile::T64 => "64",
+            Tile::T32 => "32",
+        }
+    }
+
+    /// Rows and columns.
+    pub const fn shape(self) -> (u64, u64) {
+        match self {
+            Tile::T128 => (128, 128),
+            Tile::T64 => (64, 64),
+            Tile::T32 => (32, 64),
+        }
+    }
+
+    /// Threads of a workgroup.
+    pub const fn threads(self) -> u32 {
+        match self {
+            Tile::T128 | Tile::T64 => 256,
+            Tile::T32 => 128,
+        }
+    }
+
+    /// Bytes of shared memory; the same for every type, because longer elements take shorter steps.
+    const fn shared(self) -> u32 {
+        let (m, n) = self.shape();
+        2 * 16 * (m as u32 + n as u32 + 8) * 4
+    }
+
+    /// Workgroups for a product.
+    pub fn groups(self, s: Size) -> u64 {
+        let (m, n) = self.shape();
+        s.m.div_ceil(m) * s.n.div_ceil(n) * s.batch
+    }
+
+    /// Bytes of an accumulated element, and with them the steps of K that one pass of the loop takes.
+    pub fn step(dtype: DType) -> u64 {
+        match dtype.size() {
+            16 => 4,
+            8 => 8,
+            _ => 16,
+        }
+    }
+}
+
+/// How a product is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The tile.
+    pub tile: Tile,
+    /// Length of the parts that K is split into, a multiple of [`Tile::step`]; at least K where it is not.
+    pub k_part: u64,
+}
+
+impl Choice {
+    /// Number of parts.
+    pub fn parts(self, k: u64) -> u64 {
+        k.div_ceil(self.k_part.max(1)).max(1)
+    }
+}
+
+/// What the choice needs to know of an adapter.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine {
+    /// Invocations of a workgroup.
+    pub invocations: u32,
+    /// Bytes of shared memory.
+    pub shared: u32,
+    /// Workgroups that should be there to keep every processor busy.
+    pub busy: u64,
+}
+
+impl Machine {
+    /// Of this adapter.
+    pub fn of(adapter: &Adapter) -> Self {
+        // Vulkan does not tell the number of processors. The largest GPUs have about 140; a smaller one loses little.
+        let busy = match adapter.kind {
+            AdapterKind::Discrete | AdapterKind::Virtual => 256,
+            AdapterKind::Integrated => 32,
+            AdapterKind::Software => 1,
+        };
+        Self { invocations: adapter.limits.max_invocations, shared: adapter.limits.shared_memory, busy }
+    }
+
+    fn fits(self, tile: Tile) -> bool {
+        tile.threads() <= self.invocations && tile.shared() <= self.shared
+    }
+}
+
+/// Partial sums take at most this many bytes.
+const MAX_PARTIAL: u64 = 256 << 20;
+
+/// The tile and split for a product whose result is `dtype`, of the tiles that its kernel has.
+pub fn choose(size: Size, dtype: DType, tiles: &[Tile], machine: Machine) -> Choice {
+    let usable = |t: &Tile| tiles.contains(t) && machine.fits(*t);
+    // A tile that is mostly outside the result is no use, and one on few processors neither.
+    let suits = |t: &Tile| {
+        let (tm, tn) = t.shape();
+        let filled = |n: u64, t: u64| n * 10 >= n.next_multiple_of(t) * 6;
+        filled(size.m, tm) && filled(size.n, tn) && t.groups(size) * 2 > machine.busy
+    };
+    let large = [Tile::T128, Tile::T64];
+    let tile = match large.iter().filter(|t| usable(t)).find(|t| suits(t)) {
+        Some(t) => *t,
+        // Too few for all processors: the smaller tile makes more of them, splitting K makes up the rest.
+        None if machine.busy > 1 && size.m > 32 && usable(&Tile::T64) => Tile::T64,
+        None => Tile::T32,
+    };
+    Choice { tile, k_part: split(size, dtype, tile, machine) }
+}
+
+/// The length of the parts of K.
+pub fn split(size: Size, dtype: DType, tile: Tile, machine: Machine) -> u64 {
+    let step = Tile::step(dtype);
+    let whole = size.k.next_multiple_of(step).max(step);
+    let groups = tile.groups(size).max(1);
+    let room = MAX_PARTIAL / (size.batch * size.m * size.n * dtype.size().max(4) as u64).max(1);
+    // A part shorter than 16 steps costs more to add up than it saves.
+    let parts = (machine.busy / groups).min(size.k / (16 * step)).min(room).min(64);
+    if parts < 2 { whole } else { size.k.div_ceil(parts).next_multiple_of(step) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: &[Tile] = &[Tile::T128, Tile::T64, Tile::T32];
+    const H200: Machine = Machine { invocations: 1024, shared: 49152, busy: 256 };
+    const WEAK: Machine = Machine { invocations: 128, shared: 16384, busy: 32 };
+
+    fn pick(m: u64, n: u64, k: u64, machine: Machine) -> (Tile, u64) {
+        let c = choose(Size { batch: 1, m, n, k }, DType::F32, ALL, machine);
+        (c.tile, c.parts(k))
+    }
+
+    #[test]
+    fn large_products_get_the_large_tile_whole() {
+        assert_eq!(pick(4096, 4096, 4096, H200), (Tile::T128, 1));
+        assert_eq!(pick(2048, 2048, 2048, H200), (Tile::T128, 1));
+        assert_eq!(pick(1024, 1024, 1024, H200), (Tile::T64, 1));
+    }
+
+    #[test]
+    fn long_sums_of_few_results_are_split() {
+        let (tile, parts) = pick(64, 64, 1 << 17, H200);
+        assert!(tile == Tile::T64 && parts > 32, "{tile:?} {parts}");
+        let (tile, parts) = pick(16, 512, 4096, H200);
+        assert!(tile == Tile::T32 && parts > 4, "{tile:?} {parts}");
+    }
+
+    #[test]
+    fn weak_devices_get_what_fits() {
+        for (m, n, k) in [(1, 1, 1), (4096, 4096, 4096), (33, 1000, 7)] {
+            let c = choose(Size { batch: 1, m, n, k }, DType::F32, ALL, WEAK);
+            assert_eq!(c.tile, Tile::T32);
+            assert!(c.tile.shared() <= WEAK.shared);
+        }
+    }
+
+    #[test]
+    fn parts_cover_k() {
+        for k in [0, 1, 15, 16, 17, 255, 4096, 100_003] {
+            let c = choose(Size { batch: 1, m: 3, n: 5, k }, DType::F64, ALL, H200);
+            assert!(c.k_part % Tile::step(DType::F64) == 0 && c.k_part * c.parts(k) >= k);
+            assert!(c.parts(k) == 1 || c.k_part * (c.parts(k) - 1) < k, "no empty part");
+        }
+    }
+}

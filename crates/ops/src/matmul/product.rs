@@ -1,0 +1,280 @@
+//! A product of two matrices, or of a batch of them: the description that MatMul, Einsum and 1x1 convolutions make, and
+//! its launch. Knows no op.
+
+use smallvec::SmallVec;
+use tfvk_device::{Args, DType, Error, Kernel, Result, Tensor};
+
+use super::choice::{Choice, Machine, Size, Tile, choose};
+use super::epilogue::{BiasAlong, Epilogue};
+use crate::{Compute, shader};
+
+/// One operand.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// All its matrices, dense, one after the other.
+    pub tensor: Tensor,
+    /// Whether elements along k lie together: A as [m, k], B as [n, k]; otherwise A is [k, m], B [k, n].
+    pub along_k: bool,
+    /// Whether its complex conjugate is meant.
+    pub conj: bool,
+}
+
+impl Operand {
+    /// An operand that is not conjugated.
+    pub fn new(tensor: &Tensor, along_k: bool) -> Self {
+        Self { tensor: tensor.clone(), along_k, conj: false }
+    }
+}
+
+/// A batch dimension: its size, and how many matrices further the next one of A and of B is (0: the same one).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Size.
+    pub n: u64,
+    /// Stride of A.
+    pub a: u64,
+    /// Stride of B.
+    pub b: u64,
+}
+
+/// `c[batch, m, n] = epilogue(sum over k of a[m, k] * b[k, n])`; c is dense.
+#[derive(Clone, Debug)]
+pub struct Product {
+    /// Left operand.
+    pub a: Operand,
+    /// Right operand.
+    pub b: Operand,
+    /// Result.
+    pub c: Tensor,
+    /// Rows.
+    pub m: u64,
+    /// Columns.
+    pub n: u64,
+    /// Length of the sums; 0 gives zeros.
+    pub k: u64,
+    /// Batch dimensions, outermost first.
+    pub batch: SmallVec<[Batch; 4]>,
+    /// What follows.
+    pub epilogue: Epilogue,
+}
+
+/// SPIR-V's indices are signed.
+const MAX_ELEMENTS: u64 = i32::MAX as u64;
+
+impl Product {
+    /// Launches it.
+    ///
+    /// Errors: no kernel for these element types; one matrix of 2^31 elements or more that cannot be cut into rows.
+    pub fn run(&self, ctx: &mut Compute<'_>) -> Result<()> {
+        self.run_as(ctx, None)
+    }
+
+    /// Launches it with a given kernel, for tests.
+    pub(crate) fn run_as(&self, ctx: &mut Compute<'_>, choice: Option<Choice>) -> Result<()> {
+        let mut p = self.clone();
+        p.simplify();
+        p.launch_all(ctx, choice)
+    }
+
+    /// Merges batch dimensions with each other and, where B is one matrix, with the rows.
+    fn simplify(&mut self) {
+        let mut merged: SmallVec<[Batch; 4]> = SmallVec::new();
+        for d in self.batch.iter().filter(|d| d.n != 1) {
+            match merged.last_mut() {
+                Some(o) if o.a == d.n * d.a && o.b == d.n * d.b => *o = Batch { n: o.n * d.n, ..*d },
+                _ => merged.push(*d),
+            }
+        }
+        if let [d] = merged.as_slice() {
+            let rows = self.m * d.n;
+            if d.a == 1
+                && d.b == 0
+                && self.a.along_k
+                && self.epilogue.along != BiasAlong::M
+                && rows * self.k.max(self.n) < MAX_ELEMENTS
+            {
+                self.m = rows;
+                merged.clear();
+            }
+        }
+        self.batch = merged;
+    }
+
+    fn launch_all(&self, ctx: &mut Compute<'_>, choice: Option<Choice>) -> Result<()> {
+        if self.batch.len() > 3 {
+            let outer = self.batch[0];
+            let each = self.batch[1..].iter().map(|d| d.n).product::<u64>() * self.m * self.n;
+            for i in 0..outer.n {
+                let mut p = self.clone();
+                p.batch.remove(0);
+                p.a.tensor = tail(&self.a.tensor, i * outer.a * self.m * self.k);
+                p.b.tensor = tail(&self.b.tensor, i * outer.b * self.k * self.n);
+                p.c = tail(&self.c, i * each);
+                p.launch_all(ctx, choice)?;
+            }
+            return Ok(());
+        }
+        if (self.m * self.n).max(self.m * self.k) >= MAX_ELEMENTS && self.a.along_k && self.m > 1 && self.batch.is_empty() {
+            return [(0, self.m / 2), (self.m / 2, self.m - self.m / 2)].into_iter().try_for_each(|(first, rows)| {
+                let mut p = self.clone();
+                p.m = rows;
+                p.a.tensor = tail(&self.a.tensor, first * self.k);
+                p.c = tail(&self.c, first * self.n);
+                if let (BiasAlong::M, Some(bias)) = (self.epilogue.along, &self.epilogue.bias) {
+                    p.epilogue.bias = Some(tail(bias, first));
+                }
+                p.launch_all(ctx, choice)
+            });
+        }
+        let largest = (self.m * self.n).max(self.m * self.k).max(self.k * self.n);
+        if largest >= MAX_ELEMENTS {
+            return Err(Error::unimplemented(format!("a matrix of {largest} elements; expected fewer than 2^31")));
+        }
+        self.launch(ctx, choice)
+    }
+
+    fn launch(&self, ctx: &mut Compute<'_>, choice: Option<Choice>) -> Result<()> {
+        let batches = self.batch.iter().map(|d| d.n).product::<u64>();
+        let size = Size { batch: batches, m: self.m, n: self.n, k: self.k };
+        let (ta, tb, tc) = (self.a.tensor.dtype, self.b.tensor.dtype, self.c.dtype);
+        let choice = choice.unwrap_or_else(|| choose(size, tc, tiles(tc), Machine::of(ctx.device().adapter())));
+        let kernel = shader::MATMUL.get(&[ta.into(), tb.into(), tc.into(), choice.tile.word().into()])?;
+        let parts = choice.parts(self.k);
+        let split = parts > 1 || !self.epilogue.activation.in_tile();
+        if !split {
+            return self.launch_tiles(ctx, kernel, choice, size, &self.c, parts, false);
+        }
+        let partial = accumulator(tc);
+        let sums = ctx.temp(partial, [(parts * batches * self.m * self.n) as i64])?;
+        self.launch_tiles(ctx, kernel, choice, size, &sums, parts, true)?;
+        sum_parts(ctx, &sums, &self.c, parts, (self.m, self.n), &self.epilogue)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn launch_tiles(
+        &self,
+        ctx: &mut Compute<'_>,
+        kernel: &Kernel,
+        choice: Choice,
+        size: Size,
+        out: &Tensor,
+        parts: u64,
+        split: bool,
+    ) -> Result<()> {
+        let (a_row, b_row) = (if self.a.along_k { self.k } else { self.m }, if self.b.along_k { self.k } else { self.n });
+        let (tm, tn) = choice.tile.shape();
+        let (tiles_m, tiles_n) = (self.m.div_ceil(tm), self.n.div_ceil(tn));
+        let groups = tiles_m * tiles_n * size.batch * parts;
+        let small =
+            u32::try_from(groups).map_err(|_| Error::unimplemented(format!("{groups} workgroups; expected fewer than 2^32")))?;
+
+        let mut args = Args::new();
+        args.read(&self.a.tensor)?.read(&self.b.tensor)?.write(out)?;
+        match (&self.epilogue.bias, split) {
+            (Some(bias), false) => args.read(bias)?,
+            _ => args.null(),
+        };
+        args.u32(self.m as u32).u32(self.n as u32).u32(self.k as u32).u32(a_row as u32).u32(b_row as u32);
+        args.u32(tiles_m as u32).u32(tiles_n as u32).u32(small).u32(choice.k_part as u32);
+        let none = Batch { n: 1, a: 0, b: 0 };
+        let mut dims = [none; 3];
+        dims[3 - self.batch.len()..].copy_from_slice(&self.batch);
+        args.u32(dims[1].n as u32).u32(dims[2].n as u32);
+        dims.iter().for_each(|d| _ = args.u32(d.a as u32));
+        dims.iter().for_each(|d| _ = args.u32(d.b as u32));
+        args.f32(self.epilogue.alpha);
+
+        let flag = u32::from;
+        let mut constants = [
+            choice.tile.threads(),
+            1,
+            1,
+            flag(self.a.along_k),
+            flag(self.b.along_k),
+            0,
+            0,
+            0,
+            0,
+            0,
+            flag(split),
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        ];
+        constants[5] = flag(in_fours(&self.a.tensor, a_row));
+        constants[6] = flag(in_fours(&self.b.tensor, b_row));
+        constants[7] = flag(in_fours(out, self.n));
+        constants[8] = flag(self.a.conj);
+        constants[9] = flag(self.b.conj);
+        if !split {
+            constants[16..].copy_from_slice(&self.epilogue.constants());
+        }
+        ctx.stream().launch_linear(kernel, &constants, &args, groups)
+    }
+}
+
+/// The element type that products of `dtype` are accumulated in.
+pub fn accumulator(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::BF16 => DType::F32,
+        DType::I8 | DType::I16 => DType::I32,
+        DType::U8 | DType::U16 => DType::U32,
+        other => other,
+    }
+}
+
+/// Adds `parts` results, in order, into `c` ([.., m, n]), with what follows.
+pub fn sum_parts(
+    ctx: &mut Compute<'_>,
+    sums: &Tensor,
+    c: &Tensor,
+    parts: u64,
+    (m, n): (u64, u64),
+    epilogue: &Epilogue,
+) -> Result<()> {
+    const THREADS: u32 = 128;
+    let count = c.num_elements() as u64;
+    if count >= MAX_ELEMENTS {
+        return Err(Error::unimplemented(format!("partial sums of {count} elements; expected fewer than 2^31")));
+    }
+    let mut args = Args::new();
+    args.read(sums)?.write(c)?;
+    match &epilogue.bias {
+        Some(bias) => args.read(bias)?,
+        None => args.null(),
+    };
+    args.u32(count as u32).u32(parts as u32).u32(n as u32).u32(m as u32).f32(epilogue.alpha);
+    let mut constants = [0; 18];
+    constants[..3].copy_from_slice(&[THREADS, 1, 1]);
+    constants[16..].copy_from_slice(&epilogue.constants());
+    let kernel = shader::SUM_PARTS.get(&[c.dtype.into()])?;
+    ctx.stream().launch_linear(kernel, &constants, &args, count.div_ceil(THREADS.into()))
+}
+
+/// The tiles that `matmul.comp` has for results of this type.
+fn tiles(dtype: DType) -> &'static [Tile] {
+    match dtype {
+        DType::F32 | DType::F16 | DType::BF16 => &[Tile::T128, Tile::T64, Tile::T32],
+        DType::F64 | DType::I32 | DType::I64 | DType::C64 => &[Tile::T64, Tile::T32],
+        _ => &[Tile::T32],
+    }
+}
+
+/// Whether rows of `row` elements can be read four at a time.
+pub fn in_fours(t: &Tensor, row: u64) -> bool {
+    let align = (4 * t.dtype.size() as u64).min(16);
+    row % 4 == 0 && t.device_ptr().is_ok_and(|p| p.0 % align == 0)
+}
+
+/// The tensor from element `first` on.
+fn tail(t: &Tensor, first: u64) -> Tensor {
+    let left = (t.num_elements() as u64).saturating_sub(first);
+    t.slice(first as i64, [left as i64])
+}
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ mod array;
 mod context;
 pub mod copy;
 pub mod expr;
+mod gather;
 mod kernel_def;
 pub mod local;
 pub mod matmul;
@@ -19,6 +20,7 @@ pub mod registry;
 mod run;
 pub mod shader;
 pub mod signature;
+mod sort;
 #[cfg(test)]
 mod test_device;
 

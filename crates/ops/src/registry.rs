@@ -7,6 +7,7 @@ use crate::KernelDef;
 pub const FAMILIES: &[&[KernelDef]] = &[
     crate::array::OPS,
     crate::matmul::KERNELS,
+    crate::gather::OPS,
     crate::random::KERNELS,
     crate::reduce::OPS,
     crate::reduce::ARG_OPS,

@@ -29,25 +29,42 @@ fn everywhere(n: i64) -> Move {
 }
 
 fn on_device(ctx: &Compute<'_>, dst: &Tensor, value: &Tensor) -> Result<()> {
-    let size = dst.dtype.size() as u64;
-    let mut bits = [0u8; 16];
-    let mut args = Args::new();
-    let ptr = dst.device_ptr()?;
     match value.memory() {
         // An odd address: the strided copy takes it.
-        Memory::Device(_) if ptr.0 % 16 != 0 => return move_elements(ctx, value, dst, &everywhere(dst.num_elements())),
-        Memory::Device(_) => _ = args.read(value)?,
+        Memory::Device(_) if dst.device_ptr()?.0 % 16 != 0 => move_elements(ctx, value, dst, &everywhere(dst.num_elements())),
+        Memory::Device(_) => launch(ctx, dst, Some(value), &[0; 16]),
         Memory::Host(_) => {
-            let bytes = value.with(DType::U8, Shape::from([size as i64]));
+            let bytes = value.with(DType::U8, Shape::from([dst.dtype.size() as i64]));
+            let mut bits = [0u8; 16];
             bits.iter_mut().zip(bytes.host::<u8>()?).for_each(|(a, b)| *a = *b);
-            args.null();
+            launch(ctx, dst, None, &bits)
         }
     }
+}
+
+/// Makes every element of `dst`, on the device, the one whose bytes `bits` starts with.
+pub fn fill_bits(ctx: &Compute<'_>, dst: &Tensor, bits: &[u8; 16]) -> Result<()> {
+    if dst.num_elements() == 0 {
+        return Ok(());
+    }
+    if *bits == [0; 16] {
+        return ctx.stream().fill(dst.device_ptr()?, dst.bytes(), 0);
+    }
+    launch(ctx, dst, None, bits)
+}
+
+fn launch(ctx: &Compute<'_>, dst: &Tensor, value: Option<&Tensor>, bits: &[u8; 16]) -> Result<()> {
+    let ptr = dst.device_ptr()?;
     if ptr.0 % 16 != 0 {
         return Err(Error::internal(format!("a fill of a {} at {:#x}, not a multiple of 16", dst.dtype, ptr.0)));
     }
     let words = u32::try_from(dst.bytes() / 16).map_err(|_| Error::invalid_argument(format!("{} is too large", dst.shape)))?;
-    args.write(dst)?.u32(words).u32((dst.bytes() % 16 / size) as u32).bytes(&bits);
+    let mut args = Args::new();
+    match value {
+        Some(v) => _ = args.read(v)?,
+        None => _ = args.null(),
+    }
+    args.write(dst)?.u32(words).u32((dst.bytes() % 16 / dst.dtype.size() as u64) as u32).bytes(bits);
     let kernel = shader::FILL.get(&[size_word(dst.dtype)?.into()])?;
     let threads = threads(ctx);
     ctx.stream().launch_linear(kernel, &[threads, 1, 1], &args, (u64::from(words) + 1).div_ceil(threads.into()))

@@ -22,8 +22,8 @@ mod split;
 mod transpose;
 mod view;
 
-pub(crate) use fill::{fill, size_word};
-pub(crate) use mover::{Mover, Moving, Program, move_elements, threads};
+pub(crate) use fill::{fill, fill_bits, size_word};
+pub(crate) use mover::{copy_all, threads};
 pub(crate) use one_hot::count;
 
 use tfvk_device::DType::{self, *};

@@ -153,6 +153,12 @@ fn on_device(ctx: &Compute<'_>, src: &Tensor, dst: &Tensor, mv: &Move) -> Result
     copy::strided_copy(ctx.device(), ctx.stream(), &mv.dims, from, to)
 }
 
+/// Copies a tensor of the same shape and element size; nothing to do if both are one memory.
+pub fn copy_all(ctx: &Compute<'_>, src: &Tensor, dst: &Tensor) -> Result<()> {
+    let dense = View::dense(&dst.shape);
+    move_elements(ctx, src, dst, &Move::new(&dst.shape, dense.clone(), dense))
+}
+
 /// Threads of a workgroup for kernels that are happy with any number.
 pub fn threads(ctx: &Compute<'_>) -> u32 {
     ctx.device().adapter().limits.max_invocations.min(256)

@@ -98,12 +98,6 @@ impl Move {
         Move { dims: self.dims.iter().copied().chain([2]).collect(), src: half(&self.src), dst: half(&self.dst) }
     }
 
-    /// Whether this copies one contiguous run to another.
-    pub fn is_contiguous(&self) -> bool {
-        let m = self.collapsed();
-        m.dims.is_empty() || (m.dims.len() == 1 && m.src.strides[0] == 1 && m.dst.strides[0] == 1)
-    }
-
     /// Carries the move out between host slices.
     pub fn on_host<T: Copy>(&self, src: &[T], dst: &mut [T]) {
         let m = self.collapsed();
@@ -141,7 +135,6 @@ mod tests {
     #[test]
     fn collapse_merges_what_is_dense_in_both() {
         let m = Move::new(&[2, 1, 3, 4], View::dense(&[2, 1, 3, 4]), View::dense(&[2, 1, 3, 4]));
-        assert!(m.is_contiguous());
         assert_eq!(m.collapsed().dims.as_slice(), [24]);
         let t = Move::new(&[4, 2, 3], View::dense(&[2, 3, 4]).permuted(&[2, 0, 1]), View::dense(&[4, 2, 3]));
         assert_eq!(t.collapsed().dims.as_slice(), [4, 6]);

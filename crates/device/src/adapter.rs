@@ -183,6 +183,11 @@ pub struct Adapter {
 }
 
 impl Adapter {
+    /// Whether both are the same adapter of this machine.
+    pub fn is_same_as(&self, other: &Adapter) -> bool {
+        self.physical == other.physical
+    }
+
     /// The PCI vendor's name, or its number.
     pub fn vendor(&self) -> String {
         match self.vendor_id {

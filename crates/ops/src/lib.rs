@@ -7,6 +7,7 @@
 mod array;
 mod context;
 pub mod copy;
+pub mod elementwise;
 pub mod expr;
 mod gather;
 mod kernel_def;

@@ -5,6 +5,15 @@ use crate::KernelDef;
 /// The op families, each a table in its own module.
 #[rustfmt::skip] // One a line: every family's author adds one.
 pub const FAMILIES: &[&[KernelDef]] = &[
+    &crate::elementwise::ARITHMETIC,
+    &crate::elementwise::ARITHMETIC_HOST,
+    crate::elementwise::ARITHMETIC_DEVICE,
+    crate::elementwise::BITWISE,
+    &crate::elementwise::COMPARE,
+    &crate::elementwise::COMPARE_HOST,
+    crate::elementwise::LOGICAL,
+    crate::elementwise::SELECT,
+    crate::elementwise::SELECT_HOST,
     crate::array::OPS,
     crate::matmul::KERNELS,
     crate::gather::OPS,

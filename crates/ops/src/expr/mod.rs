@@ -1,30 +1,48 @@
 //! Element-wise expressions: declared in one line, compiled at run time to SPIR-V for the element types and the
 //! broadcast pattern at hand.
+//!
+//! ```text
+//! unary("Sqrt", FLOAT, |x| x.sqrt())        declare.rs   the declaration
+//!   │  Value, Builder                         value.rs     the language that it is written in
+//!   ▼
+//! Graph                                       graph.rs     typed SSA, for one element
+//!   │  Program                                program.rs   graph + operands + results; chain.rs makes one of several ops
+//!   ├──> interpret                            host tensors; the tests' oracle
+//!   ▼
+//! plan + spirv::generate                      shapes -> variant and launches; program x variant -> shader (cached)
+//!   ▼
+//! launch                                      arguments, Stream::launch_linear
+//! ```
 
-use tfvk_device::Result;
+mod cache;
+mod chain;
+mod complex;
+mod declare;
+mod divide;
+mod eval;
+mod graph;
+mod interpret;
+mod kernel;
+mod launch;
+mod math;
+mod plan;
+mod program;
+mod round;
+pub mod spirv;
+mod storage;
+#[cfg(test)]
+mod tests;
+mod value;
 
-use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Outputs};
-
-/// An element-wise op's declaration.
-#[derive(Clone, Copy)]
-pub struct Expression {}
-
-/// The kernel of an element-wise op.
-pub struct ExpressionKernel {}
-
-impl ExpressionKernel {
-    /// A kernel for this node.
-    pub fn new(_: Expression, _: &dyn OpKernelConstruction) -> Result<Self> {
-        Ok(Self {})
-    }
-}
-
-impl OpKernel for ExpressionKernel {
-    fn outputs(&self, _: &Inputs<'_>) -> Result<Outputs> {
-        Ok(Outputs::new())
-    }
-
-    fn compute(&self, _: &mut Compute<'_>) -> Result<()> {
-        Ok(())
-    }
-}
+pub use chain::{Chain, Operand, Step};
+pub use declare::{
+    Attr, AttrValue, Attrs, Expression, Formula, ShapeRule, Views, binary, compare, general, grad, grad_attr, ternary, unary,
+    unary_attr,
+};
+pub use graph::{Graph, Id, Loop, Node, Ty};
+pub use interpret::run as interpret;
+pub use kernel::ExpressionKernel;
+pub use launch::{host_number, launch};
+pub use plan::{Access, Plan, Variant, broadcast};
+pub use program::{Out, Program};
+pub use value::{Builder, Value, part_of};

@@ -1,0 +1,50 @@
+//! Arithmetic: the ops whose int32 kernels TensorFlow keeps in host memory, and those where it doesn't.
+
+use super::{on_host, sets::*};
+use crate::KernelDef;
+use crate::expr::{Attrs, ShapeRule, Value, binary, general, unary};
+
+/// Arithmetic on everything but int32.
+pub const ARITHMETIC: [KernelDef; 16] = [
+    unary("Abs", SIGNED_NOT_INT32, |x| x.abs()),
+    unary("Neg", SIGNED_COMPLEX_NOT_INT32, |x| -x),
+    unary("Sign", SIGNED_COMPLEX_NOT_INT32, |x| x.sign()),
+    unary("Square", NUMBER_NOT_INT32, |x| x * x),
+    binary("Add", ADD, |x, y| x + y),
+    binary("AddV2", NUMBER_NOT_INT32, |x, y| x + y),
+    binary("Sub", NUMBER_NOT_INT32, |x, y| x - y),
+    binary("Mul", NUMBER_NOT_INT32, |x, y| x * y),
+    binary("Div", NUMBER_NOT_INT32, |x, y| x / y).divides(),
+    binary("FloorDiv", REAL_NOT_INT32, |x, y| x.floor_div(y)).divides(),
+    binary("FloorMod", REAL_NOT_INT32, |x, y| x.floor_mod(y)).divides(),
+    binary("Mod", MOD, |x, y| x.truncate_mod(y)).divides(),
+    binary("TruncateMod", MOD, |x, y| x.truncate_mod(y)).divides(),
+    binary("SquaredDifference", INT64_FLOAT_COMPLEX, |x, y| (x - y).conj() * (x - y)),
+    binary("Maximum", REAL_NOT_INT32, |x, y| x.maximum(y)),
+    binary("Minimum", REAL_NOT_INT32, |x, y| x.minimum(y)),
+];
+
+/// The same on int32, in host memory.
+pub const ARITHMETIC_HOST: [KernelDef; 16] = on_host(ARITHMETIC);
+
+/// Arithmetic without a kernel in host memory.
+pub const ARITHMETIC_DEVICE: &[KernelDef] = &[
+    binary("RealDiv", FLOAT_COMPLEX, |x, y| x / y),
+    binary("TruncateDiv", REAL, |x, y| (x / y).trunc()),
+    binary("DivNoNan", FLOAT_COMPLEX, |x, y| y.is(0.0).select(x.lit(0.0), x / y)),
+    binary("MulNoNan", FLOAT_COMPLEX, |x, y| y.is(0.0).select(x.lit(0.0), x * y)),
+    unary("Reciprocal", INT64_FLOAT_COMPLEX, |x| 1.0 / x),
+    unary("Inv", INT64_FLOAT_COMPLEX, |x| 1.0 / x),
+    general("AddN", NUMBER_NOT_INT32, &[], add_n).shaped(ShapeRule::Same).forwards(&[0]),
+    general("AddN", INT32, &[], add_n).shaped(ShapeRule::Same).host(&["inputs", "sum"]),
+];
+
+/// In the order of the inputs, as TensorFlow's CPU kernel sums up to 8 at a time: rounding to narrow types comes after each
+/// group, not after each addition.
+fn add_n<'a>(inputs: &[Value<'a>], _: &Attrs<'a>) -> Vec<Value<'a>> {
+    let mut sum = inputs[0];
+    for &x in &inputs[1..] {
+        sum = sum + x;
+    }
+    vec![sum]
+}

@@ -1,0 +1,64 @@
+//! Bounded caches: the compiled variants of a program, and the programs of the ops that nodes use.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tfvk_device::{DType, Kernel, Result};
+
+use super::declare::{AttrValue, Expression};
+use super::plan::Variant;
+use super::{Program, declare, spirv};
+
+/// Variants kept for one program. Shapes don't make variants, so few programs ever have a dozen.
+const MAX_VARIANTS: usize = 64;
+
+/// Programs kept for nodes to share.
+const MAX_PROGRAMS: usize = 4096;
+
+/// The compiled variants of one program.
+#[derive(Default)]
+pub struct Modules(Mutex<HashMap<Variant, Arc<Kernel>>>);
+
+impl Modules {
+    /// The kernel for a variant, generated at first use.
+    pub fn get(&self, program: &Program, variant: &Variant) -> Result<Arc<Kernel>> {
+        if let Some(k) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(variant) {
+            return Ok(k.clone());
+        }
+        let words = spirv::generate(program, variant)?;
+        let kernel = Arc::new(Kernel::from_words(program.name(), words));
+        let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if map.len() >= MAX_VARIANTS {
+            map.clear();
+        }
+        map.insert(variant.clone(), kernel.clone());
+        Ok(kernel)
+    }
+}
+
+/// What makes an op's program: the op, the operands' types, the attributes that are known when it is built.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    op: String,
+    inputs: Vec<DType>,
+    attrs: Vec<AttrValue>,
+}
+
+/// The program of an op for these operand types; launch-time attributes don't matter.
+pub fn program(op: &str, e: &Expression, attrs: &[AttrValue], inputs: &[DType]) -> Result<Arc<Program>> {
+    static PROGRAMS: Mutex<Option<HashMap<Key, Arc<Program>>>> = Mutex::new(None);
+    let attrs_key = attrs.iter().map(AttrValue::without_number).collect();
+    let key = Key { op: op.into(), inputs: inputs.to_vec(), attrs: attrs_key };
+    let lock = || PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(p) = lock().as_ref().and_then(|m| m.get(&key)) {
+        return Ok(p.clone());
+    }
+    let program = Arc::new(declare::program(op, e, attrs, inputs)?);
+    let mut map = lock();
+    let map = map.get_or_insert_default();
+    if map.len() >= MAX_PROGRAMS {
+        map.clear();
+    }
+    map.insert(key, program.clone());
+    Ok(program)
+}

@@ -1,0 +1,96 @@
+//! Division: correctly rounded for floats, total for integers.
+
+use tfvk_device::DType;
+
+use super::graph::{Binary, Unary};
+use super::{Value, complex};
+
+/// `a / b`. Integers truncate; an integer divided by 0 gives all ones (there is no error to return from a device).
+pub fn quotient<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
+    match a.dtype() {
+        DType::C64 | DType::C128 => complex::arithmetic(a, Binary::Div, b),
+        d if d.is_float() => a.wide().raw(Binary::Div, b.wide()).narrowed(d),
+        _ => {
+            let (safe, zero, minus_one) = guard(a, b);
+            let q = a.raw(Binary::Div, safe);
+            let q = if a.dtype().is_signed_integer() { minus_one.select(-a, q) } else { q };
+            zero.select(all_ones(a), q)
+        }
+    }
+}
+
+/// Integer remainder with the dividend's sign; the dividend itself where the divisor is 0.
+pub fn remainder<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
+    let (safe, zero, _) = guard(a, b);
+    zero.select(a, a.raw(Binary::Rem, safe))
+}
+
+/// The divisor with 1 for 0 and -1 (whose quotient may overflow), and where those were.
+fn guard<'a>(a: Value<'a>, b: Value<'a>) -> (Value<'a>, Value<'a>, Value<'a>) {
+    let zero = b.is(0.0);
+    let minus_one = b.equal(all_ones(a));
+    let special = if a.dtype().is_signed_integer() { zero | minus_one } else { zero };
+    (special.select(a.lit(1.0), b), zero, minus_one)
+}
+
+fn all_ones(x: Value<'_>) -> Value<'_> {
+    !x.bits_of(x.dtype(), 0)
+}
+
+impl<'a> Value<'a> {
+    /// The quotient rounded towards minus infinity; of floats, the floor of the rounded quotient.
+    pub fn floor_div(self, y: Value<'a>) -> Value<'a> {
+        let q = self / y;
+        if self.dtype().is_float() {
+            return q.floor();
+        }
+        if !self.dtype().is_signed_integer() {
+            return q;
+        }
+        let r = self - q * y;
+        let below = r.not_equal(r.lit(0.0)) & (r.lt(r.lit(0.0)) ^ y.lt(y.lit(0.0)));
+        (below & !y.is(0.0)).select(q - q.lit(1.0), q)
+    }
+
+    /// The remainder with the divisor's sign.
+    pub fn floor_mod(self, y: Value<'a>) -> Value<'a> {
+        let r = self.truncate_mod(y);
+        if self.dtype().is_integer() && !self.dtype().is_signed_integer() {
+            return r;
+        }
+        let zero = r.lit(0.0);
+        let wrong = r.not_equal(zero) & (r.lt(zero) ^ y.lt(zero));
+        wrong.select(r + y, r)
+    }
+
+    /// The remainder with the dividend's sign; exact.
+    pub fn truncate_mod(self, y: Value<'a>) -> Value<'a> {
+        match self.dtype() {
+            d if d.is_float() => super::math::fmod(self.wide(), y.wide()).narrowed(d),
+            _ => remainder(self, y),
+        }
+    }
+
+    /// -1, 0 or 1; NaN for NaN; of a complex number, `z / |z|`, or 0.
+    pub fn sign(self) -> Value<'a> {
+        if self.is_complex() {
+            let m = self.abs();
+            let zero = m.is(0.0);
+            let unit = (self.re() / m).complex(self.im() / m);
+            return zero.select(self.lit(0.0), unit);
+        }
+        let (zero, one) = (self.lit(0.0), self.lit(1.0));
+        let s = self.lt(zero).select(self.lit(-1.0), zero.lt(self).select(one, zero));
+        self.is_nan().select(self, s)
+    }
+
+    /// The complex conjugate; real numbers unchanged.
+    pub fn conj(self) -> Value<'a> {
+        if self.is_complex() { self.re().complex(-self.im()) } else { self }
+    }
+
+    /// The number of set bits of a value computed in 32 bits, as a uint32.
+    pub fn bit_count(self) -> Value<'a> {
+        self.unary(Unary::BitCount)
+    }
+}

@@ -1,0 +1,174 @@
+//! Evaluates a [`Program`] on the host: for tensors that TensorFlow keeps in host memory, and as the tests' oracle.
+
+use tfvk_device::{DType, Result, Tensor};
+
+use super::graph::{Id, Node};
+use super::plan::{Strides, broadcast_strides};
+use super::{Program, eval, storage};
+
+/// Elements evaluated at a time: one pass over the nodes serves all of them.
+const CHUNK: usize = 128;
+
+/// An operand: its bytes, and its stride along each dimension of the result, in elements.
+pub struct Operand {
+    dtype: DType,
+    bytes: Vec<u8>,
+    strides: Strides,
+}
+
+/// Computes `outputs` (all of one shape) from `inputs` (which broadcast to it), all in host memory, and `scalars` (bits of
+/// their compute types). An output may share memory with inputs.
+pub fn run(program: &Program, inputs: &[Tensor], scalars: &[u64], outputs: &mut [Tensor]) -> Result<()> {
+    let Some(shape) = outputs.first().map(|o| o.shape.clone()) else { return Ok(()) };
+    let operands = inputs
+        .iter()
+        .enumerate()
+        .map(|(i, t)| {
+            let bytes = if program.reads(i) { as_bytes(t).host::<u8>()?.to_vec() } else { Vec::new() };
+            Ok(Operand { dtype: t.dtype, bytes, strides: broadcast_strides(&t.shape, &shape)? })
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let n = shape.num_elements() as usize;
+    let mut results: Vec<Vec<u8>> = outputs.iter().map(|o| vec![0; o.bytes() as usize]).collect();
+    let mut machine = Machine::new(program, scalars);
+    let mut start = 0;
+    while start < n {
+        let len = CHUNK.min(n - start);
+        machine.load(&operands, &shape, start, len);
+        machine.range(0, program.graph().nodes().len() as Id, len);
+        for (out, bytes) in program.outputs().iter().zip(&mut results) {
+            for lane in 0..len {
+                storage::store(out.dtype, bytes, start + lane, 0, machine.get(out.re)[lane]);
+                if out.dtype.is_complex() {
+                    storage::store(out.dtype, bytes, start + lane, 1, machine.get(out.im)[lane]);
+                }
+            }
+        }
+        start += len;
+    }
+    for (output, bytes) in outputs.iter().zip(results) {
+        as_bytes(output).host_mut::<u8>()?.copy_from_slice(&bytes);
+    }
+    Ok(())
+}
+
+fn as_bytes(t: &Tensor) -> Tensor {
+    t.with(DType::U8, [t.bytes() as i64].into())
+}
+
+struct Machine<'p> {
+    program: &'p Program,
+    scalars: &'p [u64],
+    values: Vec<[u64; CHUNK]>,
+}
+
+impl<'p> Machine<'p> {
+    fn new(program: &'p Program, scalars: &'p [u64]) -> Self {
+        Self { program, scalars, values: vec![[0; CHUNK]; program.graph().nodes().len()] }
+    }
+
+    fn get(&self, id: Id) -> &[u64; CHUNK] {
+        &self.values[id as usize]
+    }
+
+    fn load(&mut self, operands: &[Operand], shape: &[i64], start: usize, len: usize) {
+        for (id, (node, _)) in self.program.graph().nodes().iter().enumerate() {
+            let Node::Input { index, part } = node else { continue };
+            let Some(o) = operands.get(usize::from(*index)) else { continue };
+            for lane in 0..len {
+                let at = offset(start + lane, shape, &o.strides);
+                self.values[id][lane] = storage::load(o.dtype, &o.bytes, at, usize::from(*part));
+            }
+        }
+    }
+
+    /// Evaluates the live nodes `from..to`; loops among them run when their first result is met.
+    fn range(&mut self, from: Id, to: Id, len: usize) {
+        let graph = self.program.graph();
+        let mut id = from;
+        while id < to {
+            // A body is evaluated by its loop; the outermost loop that starts here comes last.
+            if let Some((of, l)) = graph.loops().iter().enumerate().rev().find(|(_, l)| l.start == id && l.end <= to) {
+                if self.program.is_live(l.params[0]) {
+                    self.run_loop(of, len);
+                }
+                id = l.end;
+                continue;
+            }
+            if self.program.is_live(id) {
+                self.node(id, len);
+            }
+            id += 1;
+        }
+    }
+
+    fn node(&mut self, id: Id, len: usize) {
+        let graph = self.program.graph();
+        let ty = graph.ty(id);
+        let mut out = [0u64; CHUNK];
+        match graph.node(id) {
+            Node::Const(bits) => out = [*bits; CHUNK],
+            Node::Scalar { slot } => out = [self.scalars.get(usize::from(*slot)).copied().unwrap_or(0); CHUNK],
+            Node::Input { .. } | Node::Param { .. } => return,
+            Node::Unary(op, a) => {
+                for i in 0..len {
+                    out[i] = eval::unary(*op, graph.ty(*a), self.get(*a)[i]);
+                }
+            }
+            Node::Binary(op, a, b) => {
+                for i in 0..len {
+                    out[i] = eval::binary(*op, graph.ty(*a), self.get(*a)[i], self.get(*b)[i]);
+                }
+            }
+            Node::Select(c, a, b) => {
+                for i in 0..len {
+                    out[i] = if self.get(*c)[i] != 0 { self.get(*a)[i] } else { self.get(*b)[i] };
+                }
+            }
+            Node::Convert(a) => {
+                for i in 0..len {
+                    out[i] = eval::convert(graph.ty(*a), ty, self.get(*a)[i]);
+                }
+            }
+            Node::Bitcast(a) => out = *self.get(*a),
+            Node::Result { of, index } => out = *self.get(graph.loops()[usize::from(*of)].params[usize::from(*index)]),
+        }
+        self.values[id as usize] = out;
+    }
+
+    fn run_loop(&mut self, of: usize, len: usize) {
+        let l = self.program.graph().loops()[of].clone();
+        for (p, init) in l.params.iter().zip(&l.init) {
+            self.values[*p as usize] = *self.get(*init);
+        }
+        let mut active = [true; CHUNK];
+        loop {
+            let first = l.params.last().map_or(l.start, |p| p + 1);
+            self.range(first, l.end, len);
+            let mut any = false;
+            for (lane, on) in active.iter_mut().enumerate().take(len) {
+                *on &= self.get(l.cond)[lane] != 0;
+                any |= *on;
+            }
+            if !any {
+                return;
+            }
+            let next: Vec<[u64; CHUNK]> = l.next.iter().map(|n| *self.get(*n)).collect();
+            for (p, new) in l.params.iter().zip(&next) {
+                for lane in (0..len).filter(|&i| active[i]) {
+                    self.values[*p as usize][lane] = new[lane];
+                }
+            }
+        }
+    }
+}
+
+/// The element of an operand that belongs to element `linear` of the result.
+fn offset(linear: usize, shape: &[i64], strides: &[i64]) -> usize {
+    let (mut rest, mut at) = (linear as i64, 0);
+    for (&d, &s) in shape.iter().zip(strides).rev() {
+        at += rest % d * s;
+        rest /= d;
+    }
+    at as usize
+}

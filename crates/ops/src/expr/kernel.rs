@@ -1,0 +1,71 @@
+//! The kernel of an element-wise op, as the driver runs it.
+
+use std::sync::{Arc, OnceLock};
+
+use smallvec::smallvec;
+use tfvk_device::{DType, Error, Memory, Result, Tensor};
+
+use super::declare::{AttrValue, Expression};
+use super::{Program, cache, launch};
+use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs};
+
+/// The kernel of an element-wise op.
+pub struct ExpressionKernel {
+    op: String,
+    expression: Expression,
+    attrs: Vec<AttrValue>,
+    floats: Vec<f64>,
+    /// A node's operand types don't change.
+    program: OnceLock<Arc<Program>>,
+}
+
+impl ExpressionKernel {
+    /// A kernel for this node.
+    pub fn new(expression: Expression, node: &dyn OpKernelConstruction) -> Result<Self> {
+        let attrs = expression.read_attrs(node)?;
+        let floats =
+            attrs.iter().filter_map(|a| if let AttrValue::Float(b) = a { Some(f64::from(f32::from_bits(*b))) } else { None });
+        Ok(Self { op: node.op().into(), floats: floats.collect(), expression, attrs, program: OnceLock::new() })
+    }
+
+    fn program(&self, inputs: &[Tensor]) -> Result<Arc<Program>> {
+        if let Some(p) = self.program.get() {
+            if p.inputs().iter().copied().eq(inputs.iter().map(|t| t.dtype)) {
+                return Ok(p.clone());
+            }
+        }
+        let types: Vec<DType> = inputs.iter().map(|t| t.dtype).collect();
+        let p = cache::program(&self.op, &self.expression, &self.attrs, &types)?;
+        Ok(self.program.get_or_init(|| p.clone()).clone()).map(|kept| if kept.inputs() == types { kept } else { p })
+    }
+
+    /// TensorFlow's CPU kernels refuse an integer division by zero, and host memory is where it can be seen.
+    fn check_divisor(&self, inputs: &[Tensor]) -> Result<()> {
+        let Some(t) = inputs.get(1).filter(|t| self.expression.divides && t.dtype.is_integer()) else { return Ok(()) };
+        let bytes = t.with(DType::U8, [t.bytes() as i64].into());
+        if bytes.host::<u8>()?.chunks(t.dtype.size()).any(|e| e.iter().all(|&b| b == 0)) {
+            return Err(Error::invalid_argument("Integer division by zero"));
+        }
+        Ok(())
+    }
+}
+
+impl OpKernel for ExpressionKernel {
+    fn outputs(&self, inputs: &Inputs<'_>) -> Result<Outputs> {
+        let shape = self.expression.views(inputs)?.output;
+        Ok(smallvec![Output::Shape(shape); inputs.num_outputs()])
+    }
+
+    fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
+        let mut inputs = ctx.inputs().all().to_vec();
+        let outputs = (0..ctx.inputs().num_outputs()).map(|i| ctx.output(i)).collect::<Result<Vec<_>>>()?;
+        for (t, shape) in inputs.iter_mut().zip(self.expression.views(&ctx.inputs())?.inputs) {
+            t.shape = shape;
+        }
+        let program = self.program(&inputs)?;
+        if outputs.iter().all(|o| matches!(o.memory(), Memory::Host(_))) {
+            self.check_divisor(&inputs)?;
+        }
+        launch(ctx.stream(), &program, &inputs, &self.floats, &outputs)
+    }
+}

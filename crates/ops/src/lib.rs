@@ -6,6 +6,7 @@
 
 mod array;
 mod context;
+mod conv;
 pub mod copy;
 pub mod elementwise;
 pub mod expr;

@@ -15,6 +15,7 @@ pub const FAMILIES: &[&[KernelDef]] = &[
     crate::elementwise::SELECT,
     crate::elementwise::SELECT_HOST,
     crate::array::OPS,
+    crate::conv::KERNELS,
     crate::matmul::KERNELS,
     crate::gather::OPS,
     crate::random::KERNELS,

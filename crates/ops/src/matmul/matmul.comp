@@ -59,6 +59,8 @@ TC_Out c_matrix;
 Partial c_part;
 uint k_end;
 
+#define A_PLACE (A_ALONG_K ? QUAD_K : QUAD_OUTER)
+#define B_PLACE (B_ALONG_K ? QUAD_K : QUAD_OUTER)
 #include "tile.glsl"
 
 #if TC_IS_COMPLEX

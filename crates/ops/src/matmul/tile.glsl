@@ -4,9 +4,14 @@
 //
 // TILE (a variant) is 128: 128 x 128 by 256 threads; 64: 64 x 64 by 256 threads; 32: 32 x 64 by 128 threads.
 // The includer defines, before:
-//   A_ALONG_K, B_ALONG_K          whether four elements that lie together are along k (else along m, n); constants
+//   A_PLACE, B_PLACE              how a thread's four elements lie, and in which direction its neighbours' (constants):
+#define QUAD_OUTER 0         //    four along m (n), neighbours too
+#define QUAD_K 1             //    four along k, neighbours too
+#define QUAD_K_LANES_OUTER 2 //    four along k, neighbours along m (n)
+#define QUAD_OUTER_LANES_K 3 //    four along m (n), neighbours along k
+#define ALONG_K(PLACE) ((PLACE) == QUAD_K || (PLACE) == QUAD_K_LANES_OUTER)
 //   ACC4 load_a(slot, m, k)       A[m, k..k+3] or A[m..m+3, k]; zero from k_end on; slot is a constant, 0 to A_SLOTS - 1;
-//                                 for one slot m (mod BM) and, along k, k (mod BK) are the same in every step
+//                                 m - m0 and k - k0 depend on the slot alone
 //   ACC4 load_b(slot, n, k)       B[k..k+3, n] or B[k, n..n+3]
 //   void store_quad(m, n, v)      C[m, n..n+3]; checks the bounds
 // and calls tile_product(m0, n0, k_begin, k_end).
@@ -31,13 +36,28 @@
 #define A_ROW (BM / 4 + 1)
 #define B_ROW (BN / 4 + 1)
 
-shared ACC4 tile_a[2 * BK * A_ROW];
-shared ACC4 tile_b[2 * BK * B_ROW];
+// The small tile keeps one step only and does not unroll: it is for weak devices, and for software ones, whose compilers
+// take seconds for the large loops.
+#if TILE == 32
+#define STEPS_KEPT 1
+#define UNROLL_K [[dont_unroll]]
+#else
+#define STEPS_KEPT 2
+#define UNROLL_K [[unroll]]
+#endif
+
+shared ACC4 tile_a[STEPS_KEPT * BK * A_ROW];
+shared ACC4 tile_b[STEPS_KEPT * BK * B_ROW];
 
 // Which element (outer index, k) of the tile a thread's slot starts at.
-uvec2 slot_place(bool along_k, uint slot, uint outer) {
+uvec2 slot_place(uint how, uint slot, uint outer) {
     uint e = slot * THREADS + thread_index();
-    return along_k ? uvec2(e / (BK / 4), e % (BK / 4) * 4) : uvec2(e % (outer / 4) * 4, e / (outer / 4));
+    switch (how) {
+    case QUAD_K: return uvec2(e / (BK / 4), e % (BK / 4) * 4);
+    case QUAD_K_LANES_OUTER: return uvec2(e % outer, e / outer * 4);
+    case QUAD_OUTER_LANES_K: return uvec2(e / BK * 4, e % BK);
+    }
+    return uvec2(e % (outer / 4) * 4, e / (outer / 4));
 }
 bool slot_used(uint slot, uint quads) { return quads % THREADS == 0 || slot * THREADS + thread_index() < quads; }
 
@@ -59,11 +79,11 @@ ACC4 sum[TM * TN / 4];
 // Reads a step's operands into registers.
 void read_step(uint m0, uint n0, uint k0) {
     [[unroll]] for (uint s = 0; s < A_SLOTS; s++) {
-        uvec2 p = slot_place(A_ALONG_K, s, BM);
+        uvec2 p = slot_place(A_PLACE, s, BM);
         if (slot_used(s, A_QUADS)) next_a[s] = load_a(s, m0 + p.x, k0 + p.y);
     }
     [[unroll]] for (uint s = 0; s < B_SLOTS; s++) {
-        uvec2 p = slot_place(B_ALONG_K, s, BN);
+        uvec2 p = slot_place(B_PLACE, s, BN);
         if (slot_used(s, B_QUADS)) next_b[s] = load_b(s, n0 + p.x, k0 + p.y);
     }
 }
@@ -71,20 +91,20 @@ void read_step(uint m0, uint n0, uint k0) {
 // Moves them to half `h` of shared memory.
 void keep_step(uint h) {
     [[unroll]] for (uint s = 0; s < A_SLOTS; s++) {
-        uvec2 p = slot_place(A_ALONG_K, s, BM);
+        uvec2 p = slot_place(A_PLACE, s, BM);
         uint at = (h * BK + p.y) * A_ROW + p.x / 4;
         if (!slot_used(s, A_QUADS)) continue;
-        if (A_ALONG_K) {
+        if (ALONG_K(A_PLACE)) {
             [[unroll]] for (uint i = 0; i < 4; i++) tile_a[at + i * A_ROW][p.x % 4] = next_a[s][i];
         } else {
             tile_a[at] = next_a[s];
         }
     }
     [[unroll]] for (uint s = 0; s < B_SLOTS; s++) {
-        uvec2 p = slot_place(B_ALONG_K, s, BN);
+        uvec2 p = slot_place(B_PLACE, s, BN);
         uint at = (h * BK + p.y) * B_ROW + p.x / 4;
         if (!slot_used(s, B_QUADS)) continue;
-        if (B_ALONG_K) {
+        if (ALONG_K(B_PLACE)) {
             [[unroll]] for (uint i = 0; i < 4; i++) tile_b[at + i * B_ROW][p.x % 4] = next_b[s][i];
         } else {
             tile_b[at] = next_b[s];
@@ -93,7 +113,7 @@ void keep_step(uint h) {
 }
 
 void multiply_step(uint h, uvec2 place) {
-    [[unroll]] for (uint k = 0; k < BK; k++) {
+    UNROLL_K for (uint k = 0; k < BK; k++) {
         ACC4 a[TM / 4];
         ACC4 b[TN / 4];
         [[unroll]] for (uint i = 0; i < TM / 4; i++) a[i] = tile_a[(h * BK + k) * A_ROW + i * GY + place.y];
@@ -107,6 +127,15 @@ void multiply_step(uint h, uvec2 place) {
 void tile_product(uint m0, uint n0, uint k_begin, uint k_end) {
     uvec2 place = thread_place();
     [[unroll]] for (uint i = 0; i < TM * TN / 4; i++) sum[i] = acc4(ACC_ZERO);
+#if STEPS_KEPT == 1
+    for (uint k0 = k_begin; k0 < k_end; k0 += BK) {
+        read_step(m0, n0, k0);
+        barrier();
+        keep_step(0);
+        barrier();
+        multiply_step(0, place);
+    }
+#else
     if (k_begin < k_end) {
         read_step(m0, n0, k_begin);
         keep_step(0);
@@ -122,6 +151,7 @@ void tile_product(uint m0, uint n0, uint k_begin, uint k_end) {
         }
         multiply_step(h, place);
     }
+#endif
     [[unroll]] for (uint i = 0; i < TM; i++)
         [[unroll]] for (uint j = 0; j < TN / 4; j++)
             store_quad(m0 + (i / 4 * GY + place.y) * 4 + i % 4, n0 + (j * GX + place.x) * 4, sum[i * (TN / 4) + j]);

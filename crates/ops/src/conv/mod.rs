@@ -1,0 +1,11 @@
+//! Convolutions: Conv2D and Conv3D with their gradients, depthwise ones, and the fused forms.
+//!
+//! `geometry.rs` checks and measures, `launch.rs` turns a convolution into a product, `conv.comp` is the kernel: the loop
+//! of `matmul/tile.glsl` with gathered operands.
+
+mod divide;
+mod geometry;
+mod launch;
+mod ops;
+
+pub use ops::KERNELS;

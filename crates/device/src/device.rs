@@ -22,6 +22,11 @@ pub fn owner_of(address: u64) -> Option<Arc<Device>> {
     OPEN.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(&number)?.upgrade()
 }
 
+/// Whether `address` is one of a byte in device memory. Pinned memory is host memory.
+pub fn is_device_address(address: u64) -> bool {
+    ranges::find(address).is_some_and(|place| place.kind == ranges::PlaceKind::Device && address - place.base < place.bytes)
+}
+
 impl Device {
     /// Open an adapter.
     ///

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ash::{ext, khr, vk};
 
 use crate::env::{Settings, Validation};
-use crate::{Code, Error, Result, log};
+use crate::{Code, Error, Result, driver_scope, log};
 
 /// The loader and the instance.
 pub(crate) struct Instance {
@@ -36,6 +36,7 @@ const LAYER: &CStr = c"VK_LAYER_KHRONOS_validation";
 
 impl Instance {
     fn new(validation: Validation) -> Result<Instance> {
+        driver_scope::isolate();
         // SAFETY: loading the system's Vulkan loader runs its initialisers, which the platform vouches for.
         let entry = unsafe { ash::Entry::load() }.map_err(|why| {
             let what = "there is no Vulkan loader on this machine; install one (Debian, Ubuntu: libvulkan1)";

@@ -19,6 +19,7 @@ mod chain;
 mod completions;
 mod core;
 mod device;
+mod driver_scope;
 mod dtype;
 mod env;
 mod error;
@@ -49,7 +50,7 @@ mod workers;
 
 pub use adapter::{Adapter, AdapterKind, CoopMat, CoopMatShape, Features, Limits};
 pub use args::Args;
-pub use device::{Device, owner_of};
+pub use device::{Device, is_device_address, owner_of};
 pub use dtype::{DType, Element};
 pub use error::{Code, Error, Result};
 pub use event::{Event, Timestamp};

@@ -3,7 +3,7 @@
 //! TensorFlow may pass a device address as the host side of a copy (tensorflow#57095, #64372), so the direction is decided
 //! here, by what the addresses are.
 
-use tfvk_device::{Device, DevicePtr, Result, owner_of};
+use tfvk_device::{Device, DevicePtr, Result, is_device_address};
 
 /// Copies `bytes` bytes from `src` to `dst` in stream order.
 ///
@@ -15,13 +15,13 @@ pub unsafe fn copy(device: &Device, dst: *mut u8, src: *const u8, bytes: u64) ->
         return Ok(());
     }
     let stream = device.stream();
-    match (owner_of(dst as u64), owner_of(src as u64)) {
-        (Some(_), Some(_)) => stream.copy(DevicePtr(dst as u64), DevicePtr(src as u64), bytes),
+    match (is_device_address(dst as u64), is_device_address(src as u64)) {
+        (true, true) => stream.copy(DevicePtr(dst as u64), DevicePtr(src as u64), bytes),
         // SAFETY: the caller's promise about `src`.
-        (Some(_), None) => stream.upload(DevicePtr(dst as u64), unsafe { std::slice::from_raw_parts(src, bytes as usize) }),
+        (true, false) => stream.upload(DevicePtr(dst as u64), unsafe { std::slice::from_raw_parts(src, bytes as usize) }),
         // SAFETY: the caller's promise about `dst`.
-        (None, Some(_)) => unsafe { stream.download(dst, DevicePtr(src as u64), bytes) },
-        (None, None) => {
+        (false, true) => unsafe { stream.download(dst, DevicePtr(src as u64), bytes) },
+        (false, false) => {
             // The device may still be writing the source.
             stream.synchronize()?;
             // SAFETY: the caller's promise; both are host memory.

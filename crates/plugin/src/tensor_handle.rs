@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use tf_sys::{Api, TF_Tensor};
-use tfvk_device::{DType, DevicePtr, Error, Result, Shape, Tensor, owner_of};
+use tfvk_device::{DType, DevicePtr, Error, Result, Shape, Tensor, is_device_address};
 
 /// An owned `TF_Tensor`.
 pub struct TensorHandle {
@@ -51,7 +51,7 @@ impl TensorHandle {
             .ok_or_else(|| Error::unimplemented(format!("TensorFlow's element type number {number} is not supported")))?;
         let (shape, data) = (self.shape(), self.data());
         let empty = shape.num_elements() == 0;
-        let on_device = if empty { !host_if_empty() } else { owner_of(data as u64).is_some() };
+        let on_device = if empty { !host_if_empty() } else { is_device_address(data as u64) };
         if on_device {
             return Ok(Tensor::on_device(dtype, shape, DevicePtr(data as u64)));
         }

@@ -6,6 +6,7 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tf_sys::*;
 use tfvk_device::{Code, Error, Result};
@@ -39,7 +40,10 @@ pub unsafe fn init(params: *mut TP_OptimizerRegistrationParams) -> Result<()> {
     if optimizer.struct_size < TP_OPTIMIZER_STRUCT_SIZE {
         return Err(Error::new(Code::FailedPrecondition, "tensorflow-vulkan needs TensorFlow 2.16 or later"));
     }
-    params.device_type = platform::device_type().map_or_else(platform::unused_type, |t| t.as_ptr());
+    // TensorFlow aborts on a second pass for one device type: when this library is loaded again under another name.
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
+    let device_type = platform::device_type().filter(|_| !REGISTERED.swap(true, Ordering::Relaxed));
+    params.device_type = device_type.map_or_else(platform::unused_type, |t| t.as_ptr());
     optimizer.create_func = Some(create);
     optimizer.optimize_func = Some(optimize);
     optimizer.destroy_func = Some(destroy);

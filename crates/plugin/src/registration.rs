@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tf_sys::{Api, TF_KernelBuilder, TF_OpKernelConstruction, TF_OpKernelContext};
 use tfvk_device::{DType, Error, Result};
@@ -25,7 +26,12 @@ struct Kernel {
 
 /// Registers all kernels, if there are devices.
 pub fn init() -> Result<()> {
+    // Once, though this library may be loaded again under another name.
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
     let Some(device_type) = platform::device_type() else { return Ok(()) };
+    if REGISTERED.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
     let tf = tf()?;
     let mut refused = Vec::new();
     let mut count = 0;

@@ -11,10 +11,12 @@ pub mod copy;
 pub mod elementwise;
 pub mod expr;
 mod gather;
+pub mod image;
 mod kernel_def;
 pub mod local;
 pub mod matmul;
 pub mod nn;
+pub mod optimizer;
 mod packing;
 pub mod random;
 pub mod reduce;
@@ -25,6 +27,7 @@ pub mod signature;
 mod sort;
 #[cfg(test)]
 mod test_device;
+pub mod variable;
 
 pub use context::{OpKernelConstruction, OpKernelContext};
 pub use kernel_def::{Body, KernelDef, TypeConstraint, t, types};

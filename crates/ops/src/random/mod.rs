@@ -53,3 +53,6 @@ const FULL: &[crate::TypeConstraint] = &[t("dtype", FULL_INT)];
 const LOGITS: &[crate::TypeConstraint] = &[t("T", types::FLOAT), t("output_dtype", types::INDEX)];
 const SHAPE_ALG: &[&str] = &["shape", "alg"];
 const STATE: &[&str] = &["resource", "algorithm", "shape"];
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@
 // variants: T = f16 bf16 f32; A = f64 f32
 // variants: T = f64; A = f64
 #include "prelude.glsl"
+#include "math.glsl"
 #include "philox.glsl"
 
 PUSH_ARGS {
@@ -26,9 +27,6 @@ shared A partial[MAX_THREADS];
 #if A_ID == DT_f64
 #include "philox_f64.glsl"
 #define LOWEST_FINITE packDouble2x32(uvec2(0xFFFFFFFFu, 0xFFEFFFFFu))
-A exp_of(A x) {
-    return exp_f64(x);
-}
 A sample_at(Philox p, uint index) {
     philox_skip(p, uvec2(index >> 1, 0));
     uvec4 x = philox_block(p);
@@ -36,9 +34,6 @@ A sample_at(Philox p, uint index) {
 }
 #else
 #define LOWEST_FINITE uintBitsToFloat(0xFF7FFFFFu)
-A exp_of(A x) {
-    return exp(x);
-}
 A sample_at(Philox p, uint index) {
     philox_skip(p, uvec2(index >> 1, 0));
     uvec4 x = philox_block(p);
@@ -89,7 +84,7 @@ void main() {
     A total = A(0);
     for (uint j = first; j < last; j++) {
         T x = LOAD(T, logits, j);
-        if (finite(x)) total += exp_of(A(x) - top);
+        if (finite(x)) total += tf_exp(A(x) - top);
     }
     partial[t] = total;
     scan(t);
@@ -97,7 +92,7 @@ void main() {
     A all = partial[group_size() - 1];
     for (uint j = first; j < last; j++) {
         T x = LOAD(T, logits, j);
-        if (finite(x)) sum += exp_of(A(x) - top);
+        if (finite(x)) sum += tf_exp(A(x) - top);
         STORE(A, sums, j, sum);
     }
     memoryBarrierBuffer();

@@ -22,6 +22,7 @@ PUSH_ARGS {
 #define IS_HALF (KIND == KIND_uniform_f16 || KIND == KIND_uniform_bf16 || KIND == KIND_normal_f16 || KIND == KIND_normal_bf16 \
     || KIND == KIND_truncated_f16 || KIND == KIND_truncated_bf16)
 #if KIND == KIND_uniform_f64 || KIND == KIND_normal_f64 || KIND == KIND_truncated_f64
+#include "math.glsl"
 #include "philox_f64.glsl"
 #endif
 

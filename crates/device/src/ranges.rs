@@ -40,8 +40,12 @@ pub(crate) struct Place {
 
 impl Place {
     fn holds(&self, address: u64) -> bool {
-        // One past the end belongs to the allocation too: an empty tensor may point there.
-        address.wrapping_sub(self.base) <= self.bytes
+        address.wrapping_sub(self.base) < self.bytes
+    }
+
+    /// One past the end belongs to the allocation too, unless another begins there: an empty tensor may point there.
+    fn ends_at(&self, address: u64) -> bool {
+        address.wrapping_sub(self.base) == self.bytes
     }
 
     /// The device address of `ptr`, which lies in this allocation.
@@ -104,7 +108,7 @@ pub(crate) fn find(address: u64) -> Option<Place> {
         *map.range(..=address).next_back()?.1
     };
     if !place.holds(address) {
-        return None;
+        return place.ends_at(address).then_some(place);
     }
     let second = if seen == generation { last[0] } else { NOWHERE };
     LAST.set((generation, [place, second]));
@@ -157,6 +161,11 @@ mod tests {
             assert!(find(0x111).is_none());
             assert_eq!(find(0x205).map(|p| p.base), Some(0x200));
         }
+        // The next allocation may begin where this one ends, whatever was looked up before.
+        insert(place(0x110, 0x40, device));
+        assert_eq!(find(0x80).map(|p| p.base), Some(base));
+        assert_eq!(find(0x110).map(|p| p.base), Some(0x110));
+        assert!(remove(0x110, device, PlaceKind::Device).is_some());
         assert!(device_range(DevicePtr(0x108), 8).is_ok());
         assert!(device_range(DevicePtr(0x109), 8).is_err());
         assert!(remove(base, device - 1, PlaceKind::Device).is_none(), "another device's");

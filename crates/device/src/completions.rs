@@ -1,7 +1,8 @@
 //! What the host does once the GPU is past a batch: copies out of the staging ring, and callbacks. In stream order.
 //!
 //! Copies are done by whoever sees the timeline pass first: an event that is polled or waited for, or the device's thread.
-//! Callbacks run on the device's thread alone; nothing behind a callback counts as done before it has returned.
+//! Callbacks run on the device's thread alone; nothing behind a callback counts as done before it has returned, except to
+//! the callback itself, which may wait for copies.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,6 +33,8 @@ pub(crate) enum Action {
     },
     /// Call the caller.
     Call(Box<dyn FnOnce() + Send>),
+    /// A copy that a callback did not wait for its turn with.
+    Done,
 }
 
 #[derive(Default)]
@@ -70,9 +73,22 @@ impl Completions {
         self.lock().pushed
     }
 
-    /// Whether the first `count` are done.
-    pub fn reached(&self, count: u64) -> bool {
+    /// Whether the first `count` are done. Those that can be are done now.
+    pub fn settled(&self, core: &Core, count: u64) -> bool {
+        if self.lock().done >= count {
+            return true;
+        }
+        let completed = core.timeline.seen();
+        if core.workers.inside() {
+            return self.copies(core, completed, count);
+        }
+        self.advance(core, completed, false);
         self.lock().done >= count
+    }
+
+    /// Do what can be done now, to make room in the download ring.
+    pub fn help(&self, core: &Core) {
+        self.settled(core, u64::MAX);
     }
 
     /// Do everything that the GPU is past. Callbacks are run only with `calls`; without, they are where this stops.
@@ -82,6 +98,7 @@ impl Completions {
             match queue.items.front() {
                 Some((batch, Action::Copy { .. })) if *batch <= completed => {}
                 Some((batch, Action::Call(_))) if *batch <= completed && calls => {}
+                Some((_, Action::Done)) => {}
                 _ => return,
             }
             match queue.items.pop_front() {
@@ -95,11 +112,32 @@ impl Completions {
                     queue = self.lock();
                     queue.calling = false;
                 }
+                Some((_, Action::Done)) => {}
                 None => return,
             }
             queue.done += 1;
             self.finished.notify_all();
         }
+    }
+
+    /// From inside a callback: do every copy among the first `count` that the GPU is past, whatever is before it. Whether
+    /// all of them are done.
+    pub fn copies(&self, core: &Core, completed: u64, count: u64) -> bool {
+        let mut queue = self.lock();
+        let first = queue.done + u64::from(queue.calling);
+        let before = count.saturating_sub(first).min(queue.items.len() as u64) as usize;
+        let mut all = true;
+        for (batch, action) in queue.items.iter_mut().take(before) {
+            if !matches!(action, Action::Copy { .. }) {
+                continue;
+            }
+            if *batch > completed {
+                all = false;
+            } else if let Action::Copy { dst, offset, bytes, slice } = std::mem::replace(action, Action::Done) {
+                core.downloads.finish(dst, offset, bytes, slice);
+            }
+        }
+        all
     }
 
     /// The device is lost: nothing will be copied, but who waits to be called is called.
@@ -116,18 +154,17 @@ impl Completions {
         }
     }
 
-    /// Wait until the first `count` are done; the GPU is past their batches.
+    /// Wait until the first `count` are done; the GPU is past their batches. Inside a callback: until their copies are.
     pub fn wait(&self, core: &Core, count: u64) -> Result<()> {
-        loop {
+        while !self.settled(core, count) {
             core.gpu.check()?;
-            self.advance(core, core.timeline.seen(), false);
             let queue = self.lock();
-            if queue.done >= count {
-                return Ok(());
+            if queue.done < count {
+                // The time limit is for a device that is lost meanwhile.
+                drop(self.finished.wait_timeout(queue, Duration::from_millis(50)));
             }
-            // The time limit is for a device that is lost meanwhile.
-            drop(self.finished.wait_timeout(queue, Duration::from_millis(50)));
         }
+        core.gpu.check()
     }
 
     /// The batch that the oldest waits for, if there is one.

@@ -97,21 +97,9 @@ impl Core {
             (recorder.point(), self.completions.pushed())
         };
         self.timeline.wait(batch)?;
-        self.settle(count)?;
+        self.completions.wait(self, count)?;
         self.garbage.collect(batch);
         Ok(())
-    }
-
-    /// Wait until the first `count` completions are done.
-    pub fn settle(&self, count: u64) -> Result<()> {
-        if self.completions.reached(count) {
-            return Ok(());
-        }
-        if self.workers.inside() {
-            self.completions.advance(self, self.timeline.seen(), false);
-            return Ok(());
-        }
-        self.completions.wait(self, count)
     }
 
     /// Finish all work, for a limited time, and end the threads. `exiting`: the process is.
@@ -131,7 +119,7 @@ impl Core {
             }
             if !exiting {
                 // The last downloads; callbacks are the thread's, which ends after them.
-                self.completions.advance(self, self.timeline.seen(), false);
+                self.completions.help(self);
             }
         }
         self.workers.stop(self, end);
@@ -142,7 +130,8 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         ranges::remove_device(self.gpu.id);
-        if exit::check().is_ok() && !self.gpu.is_lost() {
+        if exit::check().is_ok() {
+            // For a lost device too, for which this returns at once: what one call reported lost may still be running.
             // SAFETY: this is the last owner: no other thread uses the queue.
             let _ = unsafe { self.gpu.vk.device_wait_idle() };
         }

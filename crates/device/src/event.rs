@@ -30,10 +30,7 @@ impl Event {
                 return Ok(false);
             }
         }
-        if !self.core.completions.reached(self.completions) {
-            self.core.completions.advance(&self.core, self.core.timeline.seen(), false);
-        }
-        Ok(self.core.completions.reached(self.completions))
+        Ok(self.core.completions.settled(&self.core, self.completions))
     }
 
     /// Wait until everything before the event is complete. Errors: the device is lost.
@@ -42,7 +39,7 @@ impl Event {
     pub fn wait(&self) -> Result<()> {
         self.core.gpu.check()?;
         self.core.wait_batch(self.batch)?;
-        self.core.settle(self.completions)
+        self.core.completions.wait(&self.core, self.completions)
     }
 }
 

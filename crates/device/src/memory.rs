@@ -77,7 +77,8 @@ impl Core {
             Err(error) if error.code == Code::ResourceExhausted && !self.garbage.is_empty() => {
                 // Memory that only waits for the GPU is as good as free.
                 log!(Debug, "out of memory for {bytes} bytes: waiting for the GPU");
-                self.wait_batch(self.recorder()?.point())?;
+                let batch = self.recorder()?.point();
+                self.wait_batch(batch)?;
                 self.garbage.collect(self.timeline.seen());
                 self.try_allocate(size)
             }

@@ -194,8 +194,13 @@ impl Recorder {
             return Ok(());
         }
         self.submit(core)?;
-        self.commands_limit = (self.commands_limit * 2).min(COMMANDS.1);
-        self.work_limit = (self.work_limit * 2).min(WORK.1);
+        // Larger batches cost less, but only a GPU that is still busy has time for them.
+        if core.timeline.reached(self.number - 2)? {
+            (self.commands_limit, self.work_limit) = (COMMANDS.0, WORK.0);
+        } else {
+            self.commands_limit = (self.commands_limit * 2).min(COMMANDS.1);
+            self.work_limit = (self.work_limit * 2).min(WORK.1);
+        }
         Ok(())
     }
 

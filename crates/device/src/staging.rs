@@ -67,7 +67,7 @@ impl Staging {
             match oldest.or_else(|| core.completions.oldest().filter(|_| self.home == Home::Download)) {
                 Some(batch) => {
                     core.wait_batch(batch)?;
-                    core.completions.advance(core, core.timeline.seen(), false);
+                    core.completions.help(core);
                     if self.home == Home::Upload {
                         continue;
                     }

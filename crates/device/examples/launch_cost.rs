@@ -15,29 +15,10 @@ fn main() {
     }
 }
 
-const SOURCE: &str = "#version 460
-#extension GL_EXT_buffer_reference : require
-#extension GL_EXT_scalar_block_layout : require
-layout(local_size_x_id = 0) in;
-layout(buffer_reference, scalar, buffer_reference_align = 4) buffer U { uint v[]; };
-layout(push_constant, scalar) uniform P { U src; U dst; uint n; };
-void main() {
-    uint i = gl_GlobalInvocationID.x;
-    if (i < n) dst.v[i] = src.v[i] + 1;
-}";
-
-fn kernel() -> Option<Kernel> {
-    use glslang::*;
-    let compiler = Compiler::acquire()?;
-    let options = CompilerOptions {
-        source_language: SourceLanguage::GLSL,
-        target: Target::Vulkan { version: VulkanVersion::Vulkan1_2, spirv_version: SpirvVersion::SPIRV1_5 },
-        version_profile: None,
-        messages: ShaderMessage::DEFAULT,
-    };
-    let (source, defines): (_, Option<&[(&str, Option<&str>)]>) = (ShaderSource::from(SOURCE), None);
-    let input = ShaderInput::new(&source, ShaderStage::Compute, &options, defines, None).ok()?;
-    Some(Kernel::from_words("tiny", compiler.create_shader(input).ok()?.compile().ok()?))
+/// `dst[i] = src[i] * mul + add`, of the tests.
+fn kernel() -> Kernel {
+    let bytes = include_bytes!("../tests/device/kernels/affine.spv");
+    Kernel::from_words("affine", bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect())
 }
 
 /// Print the best and the median of the rounds' figures; `larger` is better or not.
@@ -55,8 +36,7 @@ fn run() -> Result<()> {
     let adapter = adapter.ok_or_else(|| tfvk_device::Error::invalid_argument("no adapter is visible"))?;
     println!(r#"{{"device":"{}","driver":"{}","kind":"{}"}}"#, adapter.name, adapter.driver, adapter.kind);
     let device = Device::open(&adapter)?;
-    let kernel = kernel().ok_or_else(|| tfvk_device::Error::internal("the kernel does not compile"))?;
-    launches(&device, &kernel)?;
+    launches(&device, &kernel())?;
     copies(&device, megabytes << 20)
 }
 
@@ -65,8 +45,8 @@ fn launches(d: &Arc<Device>, kernel: &Kernel) -> Result<()> {
     let buffers: Vec<DevicePtr> = (0..64).map(|_| d.allocate(4096)).collect::<Result<_>>()?;
     let launch = |src: DevicePtr, dst: DevicePtr| {
         let mut args = Args::new();
-        args.read_ptr(src, 4096)?.write_ptr(dst, 4096)?.u32(1024);
-        stream.launch(kernel, &[64], &args, [1, 1, 1])
+        args.read_ptr(src, 4096)?.write_ptr(dst, 4096)?.u32(1024).u32(1).u32(1);
+        stream.launch(kernel, &[64, 1, 1], &args, [16, 1, 1])
     };
     for &b in &buffers {
         stream.fill(b, 4096, 0)?;
@@ -115,7 +95,7 @@ fn launches(d: &Arc<Device>, kernel: &Kernel) -> Result<()> {
     let start = Instant::now();
     for _ in 0..1_000_000 {
         let mut args = Args::new();
-        std::hint::black_box(args.read_ptr(buffers[3], 4096)?.write_ptr(buffers[4], 4096)?.u32(1024));
+        std::hint::black_box(args.read_ptr(buffers[3], 4096)?.write_ptr(buffers[4], 4096)?.u32(1024).u32(1).u32(1));
     }
     report("arguments_host", "us", vec![start.elapsed().as_secs_f64()], false);
     buffers.into_iter().try_for_each(|b| d.deallocate(b))

@@ -1,7 +1,6 @@
 //! What the tests share: kernels from GLSL, a device, vectors on it.
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 
 use tfvk_device::{Adapter, Args, DType, Device, DevicePtr, Kernel, Tensor, adapters};
 
@@ -34,48 +33,24 @@ impl Drop for Checked {
     }
 }
 
-const HEAD: &str = "#version 460
-#extension GL_EXT_buffer_reference : require
-#extension GL_EXT_scalar_block_layout : require
-#extension GL_EXT_shader_explicit_arithmetic_types : require
-layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;
-layout(buffer_reference, scalar, buffer_reference_align = 4) buffer U { uint v[]; };
-";
-
-/// A kernel from GLSL; compiled once a process.
-pub fn kernel(name: &str, body: &str) -> Arc<Kernel> {
-    static MADE: LazyLock<Mutex<HashMap<String, Arc<Kernel>>>> = LazyLock::new(Mutex::default);
-    let mut made = MADE.lock().unwrap();
-    made.entry(format!("{name}\n{body}")).or_insert_with(|| Arc::new(Kernel::from_words(name, words(body)))).clone()
+/// The kernels of `kernels/`.
+macro_rules! kernels {
+    ($($name:ident),*) => {$(
+        pub fn $name() -> Kernel {
+            Kernel::from_words(stringify!($name), words(include_bytes!(concat!("kernels/", stringify!($name), ".spv"))))
+        }
+    )*};
 }
+kernels!(double, large, shared, subgroup_size);
 
-/// SPIR-V of HEAD and `body`.
-pub fn words(body: &str) -> Vec<u32> {
-    use glslang::*;
-    let compiler = Compiler::acquire().unwrap();
-    let source = ShaderSource::from(format!("{HEAD}{body}"));
-    let options = CompilerOptions {
-        source_language: SourceLanguage::GLSL,
-        target: Target::Vulkan { version: VulkanVersion::Vulkan1_2, spirv_version: SpirvVersion::SPIRV1_5 },
-        version_profile: None,
-        messages: ShaderMessage::DEFAULT,
-    };
-    let defines: Option<&[(&str, Option<&str>)]> = None;
-    let input = ShaderInput::new(&source, ShaderStage::Compute, &options, defines, None).unwrap();
-    compiler.create_shader(input).unwrap().compile().unwrap()
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|c| u32::from_le_bytes(c.try_into().unwrap())).collect()
 }
 
 /// `dst[i] = src[i] * mul + add` for `n` elements, linear groups.
-pub fn affine() -> Arc<Kernel> {
-    kernel(
-        "affine",
-        "layout(push_constant, scalar) uniform P { U src; U dst; uint n; uint mul; uint add; };
-        void main() {
-            uint g = gl_WorkGroupID.x + gl_NumWorkGroups.x * (gl_WorkGroupID.y + gl_NumWorkGroups.y * gl_WorkGroupID.z);
-            uint i = g * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-            if (i < n) dst.v[i] = src.v[i] * mul + add;
-        }",
-    )
+pub fn affine() -> &'static Kernel {
+    static KERNEL: LazyLock<Kernel> = LazyLock::new(|| Kernel::from_words("affine", words(include_bytes!("kernels/affine.spv"))));
+    &KERNEL
 }
 
 /// `n` u32 elements on the device.
@@ -112,5 +87,5 @@ pub fn launch_affine(device: &Device, src: &Tensor, dst: &Tensor, mul: u32, add:
     let n = dst.num_elements() as u32;
     let mut args = Args::new();
     args.read(src).unwrap().write(dst).unwrap().u32(n).u32(mul).u32(add);
-    device.stream().launch_linear(&affine(), &[64, 1, 1], &args, u64::from(n.div_ceil(64))).unwrap();
+    device.stream().launch_linear(affine(), &[64, 1, 1], &args, u64::from(n.div_ceil(64))).unwrap();
 }

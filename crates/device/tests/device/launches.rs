@@ -77,15 +77,7 @@ fn linear_groups_fold() {
 #[test]
 fn large_argument_blocks_go_through_memory() {
     let d = open();
-    let k = kernel(
-        "large",
-        "layout(buffer_reference, scalar, buffer_reference_align = 8) buffer A { U dst; uint n; uint table[100]; };
-        layout(push_constant, scalar) uniform P { A a; };
-        void main() {
-            uint i = gl_GlobalInvocationID.x;
-            if (i < a.n) a.dst.v[i] = a.table[i];
-        }",
-    );
+    let k = large();
     let out: Vec<Tensor> = (0..8).map(|_| vector(&d, 100)).collect();
     for round in 0..2000u32 {
         let mut args = Args::new();
@@ -131,20 +123,20 @@ fn errors_name_kernel_and_reason() {
     let (k, stream) = (affine(), d.stream());
     let most = d.adapter().limits.max_groups;
 
-    stream.launch(&k, &[64, 1, 1], &args, [0, 1, 1]).expect("no groups, no work");
-    let e = stream.launch(&k, &[64, 1, 1], &args, [1, most[1] + 1, 1]).unwrap_err();
+    stream.launch(k, &[64, 1, 1], &args, [0, 1, 1]).expect("no groups, no work");
+    let e = stream.launch(k, &[64, 1, 1], &args, [1, most[1] + 1, 1]).unwrap_err();
     assert!(e.message.contains("affine") && e.message.contains("along y"), "{e}");
-    let e = stream.launch(&k, &[1 << 20, 1, 1], &args, [1, 1, 1]).unwrap_err();
+    let e = stream.launch(k, &[1 << 20, 1, 1], &args, [1, 1, 1]).unwrap_err();
     assert_eq!(e.code, Code::Unimplemented);
     assert!(e.message.contains("affine") && e.message.contains("along x") && e.message.contains(&d.adapter().name), "{e}");
     let e = stream.launch(&Kernel::from_words("rubbish", vec![1, 2, 3]), &[], &args, [1, 1, 1]).unwrap_err();
     assert!(e.message.contains("rubbish"), "{e}");
     let mut odd = Args::new();
     odd.bytes(&[1]);
-    assert!(stream.launch(&k, &[64, 1, 1], &odd, [1, 1, 1]).unwrap_err().message.contains("multiple of 4"));
+    assert!(stream.launch(k, &[64, 1, 1], &odd, [1, 1, 1]).unwrap_err().message.contains("multiple of 4"));
 
     let other = open();
-    let e = other.stream().launch(&k, &[64, 1, 1], &args, [1, 1, 1]).unwrap_err();
+    let e = other.stream().launch(k, &[64, 1, 1], &args, [1, 1, 1]).unwrap_err();
     assert!(e.message.contains("another device"), "{e}");
     // And after all that the device works.
     write(&d, &a, &[1; 64]);
@@ -161,25 +153,16 @@ fn capabilities_and_shared_memory_are_checked() {
     let a = Tensor::on_device(DType::U32, [4].into(), d.allocate(16).unwrap());
     let mut args = Args::new();
     args.write(&a).unwrap();
-    let body = "layout(push_constant, scalar) uniform P { U dst; };";
-    let double = kernel("double", &format!("{body} void main() {{ dst.v[0] = uint(double(dst.v[1]) * 0.5lf); }}"));
-    let e = d.stream().launch(&double, &[1, 1, 1], &args, [1, 1, 1]).unwrap_err();
+    let e = d.stream().launch(&double(), &[1, 1, 1], &args, [1, 1, 1]).unwrap_err();
     assert_eq!(e.code, Code::Unimplemented);
     assert!(e.message.contains("double") && e.message.contains("Float64"), "{e}");
 
-    let shared = kernel(
-        "shared",
-        &format!(
-            "{body} layout(constant_id = 3) const uint N = 4; shared vec4 t[N * 2];
-            void main() {{ t[dst.v[0]] = vec4(dst.v[1]); barrier(); dst.v[2] = uint(t[dst.v[3]].x); }}"
-        ),
-    );
     write(&d, &a, &[1, 9, 0, 1]);
-    d.stream().launch(&shared, &[1, 1, 1, 512], &args, [1, 1, 1]).unwrap();
+    d.stream().launch(&shared(), &[1, 1, 1, 512], &args, [1, 1, 1]).unwrap();
     assert_eq!(read(&d, &a), [1, 9, 9, 1]);
-    let e = d.stream().launch(&shared, &[1, 1, 1, 513], &args, [1, 1, 1]).unwrap_err();
+    let e = d.stream().launch(&shared(), &[1, 1, 1, 513], &args, [1, 1, 1]).unwrap_err();
     assert!(e.message.contains("16416") && e.message.contains("16384"), "{e}");
-    let e = d.stream().launch(&shared, &[1024, 4, 1, 4], &args, [1, 1, 1]).unwrap_err();
+    let e = d.stream().launch(&shared(), &[1024, 4, 1, 4], &args, [1, 1, 1]).unwrap_err();
     assert!(e.message.contains("4096 invocations"), "{e}");
 }
 
@@ -189,18 +172,15 @@ fn subgroup_sizes() {
     let a = vector(&d, 1);
     let mut args = Args::new();
     args.write(&a).unwrap();
-    let body = "#extension GL_KHR_shader_subgroup_basic : require
-        layout(push_constant, scalar) uniform P { U dst; };
-        void main() { if (gl_GlobalInvocationID.x == 0) dst.v[0] = gl_SubgroupSize; }";
     let (low, high) = d.adapter().features.subgroup_size_range;
     let mut size = low;
     while size <= high {
-        let k = Kernel::from_words("size", words(body)).with_subgroup_size(size);
+        let k = subgroup_size().with_subgroup_size(size);
         d.stream().launch(&k, &[64, 1, 1], &args, [1, 1, 1]).unwrap();
         assert_eq!(read(&d, &a), [size]);
         size *= 2;
     }
-    let k = Kernel::from_words("size", words(body)).with_subgroup_size(high * 2);
+    let k = subgroup_size().with_subgroup_size(high * 2);
     let e = d.stream().launch(&k, &[64, 1, 1], &args, [1, 1, 1]).unwrap_err();
     assert_eq!(e.code, Code::Unimplemented);
 }

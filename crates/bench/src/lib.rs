@@ -8,6 +8,7 @@ mod cases;
 mod device_cases;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tfvk_device::{Device, Result};
 use tfvk_ops::local::{Local, Node, Value};
@@ -58,22 +59,26 @@ fn time_case(local: &Local, case: &Case) -> Result<String> {
     Ok(format!("\"ms\": {ms:.5}{rate}"))
 }
 
+/// Runs until an idle GPU's clocks have risen, then times runs that follow each other without a gap.
 fn median_gpu_ms(local: &Local, node: &Node, inputs: &[Value]) -> Result<f64> {
     const RUNS: usize = 15;
+    const WARM_UP: Duration = Duration::from_millis(400);
     let stream = local.device().stream();
     let prepared = local.prepare(node)?;
-    for _ in 0..3 {
-        local.execute(&prepared, inputs)?;
+    let start = Instant::now();
+    while start.elapsed() < WARM_UP {
+        for _ in 0..3 {
+            local.execute(&prepared, inputs)?;
+        }
+        stream.synchronize()?;
     }
-    stream.synchronize()?;
-    let mut times = Vec::with_capacity(RUNS);
+    let mut stamps = vec![stream.timestamp()?];
     for _ in 0..RUNS {
-        let begin = stream.timestamp()?;
-        let outputs = local.execute(&prepared, inputs)?;
-        let end = stream.timestamp()?;
-        times.push(end.wait()?.saturating_sub(begin.wait()?) as f64 / 1e6);
-        drop(outputs);
+        local.execute(&prepared, inputs)?;
+        stamps.push(stream.timestamp()?);
     }
+    let stamps = stamps.iter().map(|s| s.wait()).collect::<Result<Vec<u64>>>()?;
+    let mut times: Vec<f64> = stamps.windows(2).map(|w| w[1].saturating_sub(w[0]) as f64 / 1e6).collect();
     times.sort_by(f64::total_cmp);
     Ok(times[RUNS / 2])
 }

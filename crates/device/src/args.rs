@@ -127,10 +127,11 @@ impl Args {
         self.put(1, v)
     }
 
+    #[inline]
     fn put(&mut self, align: usize, v: &[u8]) -> &mut Self {
         let start = self.data.len().next_multiple_of(align);
-        self.data.resize(start, 0);
-        self.data.extend_from_slice(v);
+        self.data.resize(start + v.len(), 0);
+        self.data[start..].copy_from_slice(v);
         self
     }
 

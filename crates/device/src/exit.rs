@@ -11,6 +11,7 @@ use crate::core::Core;
 use crate::{Code, Error, Result};
 
 const OPEN: u8 = 0;
+#[cfg_attr(not(unix), allow(dead_code))]
 const EXITING: u8 = 1;
 const FORKED: u8 = 2;
 

@@ -1,7 +1,5 @@
 //! Adapters: order, refusal, opening; and what happens in other processes: at exit, after a fork, with a cache on disk.
 
-use std::process::{Command, Output};
-
 use tfvk_device::{AdapterKind, Device, adapters, visible_adapters};
 
 use crate::common::*;
@@ -23,26 +21,13 @@ fn listed_in_order_and_described() {
     assert!(e.message.contains("it lacks everything"), "{e}");
 }
 
-/// Run one of the `child_*` tests below in a process of its own.
-fn child(name: &str, variables: &[(&str, &str)]) -> Output {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([&format!("adapters::{name}"), "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
-    command.env("TFVK_TEST_CHILD", "1").envs(variables.iter().copied());
-    command.output().unwrap()
-}
-
-fn succeeds(output: &Output) {
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "{:?}\n{text}", output.status);
-}
-
 #[test]
 fn environment_selects() {
-    succeeds(&child("child_software_hidden", &[("TFVK_ALLOW_SOFTWARE", "")]));
-    succeeds(&child("child_none_visible", &[("TFVK_ALLOW_SOFTWARE", "1"), ("TFVK_VISIBLE_DEVICES", "-1")]));
-    succeeds(&child("child_bad_index", &[("TFVK_ALLOW_SOFTWARE", "1"), ("TFVK_VISIBLE_DEVICES", "77")]));
-    succeeds(&child("child_no_driver", &[("VK_DRIVER_FILES", "/nonexistent"), ("VK_ICD_FILENAMES", "/nonexistent")]));
-    succeeds(&child("child_bad_setting", &[("TFVK_LIMIT_GROUPS", "many")]));
+    succeeds(&child("adapters::child_software_hidden", &[("TFVK_ALLOW_SOFTWARE", "")]));
+    succeeds(&child("adapters::child_none_visible", &[("TFVK_ALLOW_SOFTWARE", "1"), ("TFVK_VISIBLE_DEVICES", "-1")]));
+    succeeds(&child("adapters::child_bad_index", &[("TFVK_ALLOW_SOFTWARE", "1"), ("TFVK_VISIBLE_DEVICES", "77")]));
+    succeeds(&child("adapters::child_no_driver", &[("VK_DRIVER_FILES", "/nonexistent"), ("VK_ICD_FILENAMES", "/nonexistent")]));
+    succeeds(&child("adapters::child_bad_setting", &[("TFVK_LIMIT_GROUPS", "many")]));
 }
 
 #[test]
@@ -90,7 +75,7 @@ fn a_weak_device_is_imitated() {
         ("TFVK_LIMIT_ALLOCATION", "1m"),
         ("TFVK_DISABLE", "int64,f64,f16,int16,subgroups,coopmat,transfer,timestamps"),
     ];
-    succeeds(&child("child_weak", &clamps));
+    succeeds(&child("adapters::child_weak", &clamps));
 }
 
 #[test]
@@ -113,7 +98,7 @@ fn child_weak() {
 #[test]
 fn exit_is_clean() {
     for _ in 0..3 {
-        succeeds(&child("child_exit", &[]));
+        succeeds(&child("adapters::child_exit", &[]));
     }
 }
 
@@ -133,7 +118,7 @@ fn child_exit() {
 #[cfg(unix)]
 #[test]
 fn after_a_fork_the_child_gets_errors() {
-    succeeds(&child("child_fork", &[]));
+    succeeds(&child("adapters::child_fork", &[]));
 }
 
 #[cfg(unix)]
@@ -165,19 +150,19 @@ fn child_fork() {
 fn pipeline_cache_on_disk() {
     let dir = std::env::temp_dir().join(format!("tfvk-device-test-{}", std::process::id()));
     let set = [("TFVK_CACHE_DIR", dir.to_str().unwrap())];
-    succeeds(&child("child_compiles", &set));
+    succeeds(&child("adapters::child_compiles", &set));
     let file = std::fs::read_dir(&dir).unwrap().next().expect("a cache file").unwrap().path();
     let good = std::fs::read(&file).unwrap();
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1, "no temporary file is left");
     for (what, bytes) in [("cut", good[..good.len() / 2].to_vec()), ("empty", vec![]), ("rubbish", vec![0xa5; good.len()])] {
         std::fs::write(&file, bytes).unwrap();
-        let output = child("child_compiles", &set);
+        let output = child("adapters::child_compiles", &set);
         succeeds(&output);
         assert!(String::from_utf8_lossy(&output.stderr).contains("is ignored"), "{what}");
         assert!(std::fs::read(&file).unwrap().starts_with(b"TFVKPC01"), "{what}: written anew");
     }
     std::fs::remove_dir_all(dir).unwrap();
-    succeeds(&child("child_compiles", &[("TFVK_CACHE_DIR", "")]));
+    succeeds(&child("adapters::child_compiles", &[("TFVK_CACHE_DIR", "")]));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What the tests share: kernels from GLSL, a device, vectors on it.
 
+use std::process::{Command, Output};
 use std::sync::{Arc, LazyLock};
 
 use tfvk_device::{Adapter, Args, DType, Device, DevicePtr, Kernel, Tensor, adapters};
@@ -88,4 +89,17 @@ pub fn launch_affine(device: &Device, src: &Tensor, dst: &Tensor, mul: u32, add:
     let mut args = Args::new();
     args.read(src).unwrap().write(dst).unwrap().u32(n).u32(mul).u32(add);
     device.stream().launch_linear(affine(), &[64, 1, 1], &args, u64::from(n.div_ceil(64))).unwrap();
+}
+
+/// Run one of the ignored `child_*` tests, by its whole name, in a process of its own.
+pub fn child(name: &str, variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([name, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+    command.env("TFVK_TEST_CHILD", "1").envs(variables.iter().copied());
+    command.output().unwrap()
+}
+
+pub fn succeeds(output: &Output) {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{:?}\n{text}", output.status);
 }

@@ -38,12 +38,17 @@ fn independent_launches_need_no_barrier() {
     write(&d, &a, &[5; 256]);
     d.stream().synchronize().unwrap();
     let out: Vec<Tensor> = (0..20).map(|_| vector(&d, 256)).collect();
-    let before = d.barriers();
-    for (i, o) in out.iter().enumerate() {
-        launch_affine(&d, &a, o, 1, i as u32);
-    }
-    // One opens the batch; a timer may have cut it once or twice meanwhile.
-    assert!(d.barriers() - before <= 5, "{} barriers", d.barriers() - before);
+    // One barrier opens the batch. The flush timer cuts it where this thread was not running for a while: not every time.
+    let cut = (0..100).all(|_| {
+        let before = d.barriers();
+        for (i, o) in out.iter().enumerate() {
+            launch_affine(&d, &a, o, 1, i as u32);
+        }
+        let barriers = d.barriers() - before;
+        d.stream().synchronize().unwrap();
+        barriers > 1
+    });
+    assert!(!cut, "twenty independent launches always have a barrier between them");
     for (i, o) in out.iter().enumerate() {
         assert_eq!(read(&d, o), vec![5 + i as u32; 256]);
     }

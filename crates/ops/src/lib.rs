@@ -18,6 +18,7 @@ pub mod matmul;
 pub mod nn;
 pub mod optimizer;
 mod packing;
+mod pool;
 pub mod random;
 pub mod reduce;
 pub mod registry;

@@ -20,6 +20,8 @@ pub const FAMILIES: &[&[KernelDef]] = &[
     crate::gather::OPS,
     crate::image::KERNELS,
     crate::optimizer::KERNELS,
+    crate::pool::OPS,
+    crate::sort::OPS,
     crate::random::KERNELS,
     crate::variable::KERNELS,
     crate::reduce::OPS,

@@ -44,7 +44,7 @@ const T_DEVICE: &[crate::TypeConstraint] = &[t("T", ALL_BUT_INT32)];
 const T_INT32: &[crate::TypeConstraint] = &[t("T", INT32)];
 
 /// What TensorFlow makes ranges of; int32 is its own.
-const RANGE: &[DType] = &[I8, I16, I64, U16, U32, F16, BF16, F32, F64];
+const RANGE: &[DType] = &[I64, F16, BF16, F32, F64];
 
 /// The family.
 pub const OPS: &[KernelDef] = &[

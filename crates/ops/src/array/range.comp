@@ -1,5 +1,5 @@
 // start + i * delta, each step rounded to the element type as TensorFlow does.
-// variants: T = REAL
+// variants: T = i64 FLOAT
 #include "prelude.glsl"
 
 // The bits of start and delta, from the lowest byte.

@@ -5,6 +5,7 @@ mod gather;
 mod scatter;
 mod segment;
 mod segment_ops;
+mod stitch;
 
 use crate::types::{ALL, ALL_BUT_INT32, FLOAT, NUMBER, REAL};
 use crate::{KernelDef, TypeConstraint, t};
@@ -29,6 +30,7 @@ const VARIABLE_REAL: &[TypeConstraint] = &[t("dtype", REAL_BUT_INT32)];
 const RESOURCE_T: &[TypeConstraint] = &[t("T", ALL_BUT_INT32)];
 const RESOURCE_T_NUMBER: &[TypeConstraint] = &[t("T", NUMBER_BUT_INT32)];
 const RESOURCE_T_REAL: &[TypeConstraint] = &[t("T", REAL_BUT_INT32)];
+const T_ALL: &[TypeConstraint] = &[t("T", ALL)];
 const T_NUMBER: &[TypeConstraint] = &[t("T", NUMBER)];
 const T_REAL: &[TypeConstraint] = &[t("T", REAL)];
 const T_FLOAT: &[TypeConstraint] = &[t("T", FLOAT)];
@@ -60,6 +62,8 @@ pub const OPS: &[KernelDef] = &[
     k("ResourceScatterNdSub", RESOURCE_T_NUMBER, scatter),
     k("ResourceScatterNdMin", RESOURCE_T_REAL, scatter),
     k("ResourceScatterNdMax", RESOURCE_T_REAL, scatter),
+    k("DynamicStitch", T_ALL, stitch::dynamic_stitch).host(&["indices"]),
+    k("DynamicPartition", T_ALL, stitch::dynamic_partition),
     // Segments.
     k("UnsortedSegmentSum", T_NUMBER, segment).host(&["num_segments"]),
     k("UnsortedSegmentProd", T_NUMBER, segment).host(&["num_segments"]),

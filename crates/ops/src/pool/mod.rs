@@ -1,0 +1,36 @@
+//! Pooling ops.
+
+#[allow(clippy::module_inception)]
+mod pool;
+mod window;
+
+use crate::types::{FLOAT, REAL};
+use crate::{KernelDef, TypeConstraint, t};
+use pool::pool;
+
+const fn k(op: &'static str, types: &'static [TypeConstraint]) -> KernelDef {
+    KernelDef::kernel(op, types, pool)
+}
+
+const T_REAL: &[TypeConstraint] = &[t("T", REAL)];
+const T_FLOAT: &[TypeConstraint] = &[t("T", FLOAT)];
+
+/// The family.
+pub const OPS: &[KernelDef] = &[
+    k("MaxPool", T_REAL),
+    k("MaxPoolV2", T_REAL).host(&["ksize", "strides"]),
+    k("MaxPoolGrad", T_REAL),
+    k("MaxPoolGradV2", T_REAL).host(&["ksize", "strides"]),
+    k("MaxPoolGradGrad", T_REAL),
+    k("MaxPoolGradGradV2", T_REAL).host(&["ksize", "strides"]),
+    k("MaxPoolWithArgmax", T_REAL),
+    k("MaxPoolGradWithArgmax", T_REAL),
+    k("MaxPoolGradGradWithArgmax", T_REAL),
+    k("MaxPool3D", T_FLOAT),
+    k("MaxPool3DGrad", T_FLOAT),
+    k("MaxPool3DGradGrad", T_FLOAT),
+    k("AvgPool", T_FLOAT),
+    k("AvgPoolGrad", T_FLOAT).host(&["orig_input_shape"]),
+    k("AvgPool3D", T_FLOAT),
+    k("AvgPool3DGrad", T_FLOAT).host(&["orig_input_shape"]),
+];

@@ -3,19 +3,29 @@
 //! The sets of element types are those of TensorFlow's CPU and GPU kernels together. Where TensorFlow's GPU build keeps
 //! int32 in host memory, so does this one: see [`on_host`].
 
+mod activations;
 mod arithmetic;
 mod bitwise;
+mod cast;
 mod compare;
+mod complex;
+mod gradients;
 mod select;
 mod sets;
+mod unary;
 
 use crate::expr::{Formula, ShapeRule};
 use crate::{Body, KernelDef};
 
+pub use activations::ACTIVATIONS;
 pub use arithmetic::{ARITHMETIC, ARITHMETIC_DEVICE, ARITHMETIC_HOST};
 pub use bitwise::BITWISE;
+pub use cast::CAST;
 pub use compare::{COMPARE, COMPARE_HOST, LOGICAL};
+pub use complex::COMPLEX;
+pub use gradients::GRADIENTS;
 pub use select::{SELECT, SELECT_HOST};
+pub use unary::UNARY;
 
 /// The int32 kernels, in host memory, of ops whose other kernels are `defs`.
 pub const fn on_host<const N: usize>(defs: [KernelDef; N]) -> [KernelDef; N] {

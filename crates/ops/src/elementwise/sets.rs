@@ -24,7 +24,9 @@ sets! {
     /// Floats and complex.
     FLOAT_COMPLEX = types::FLOAT_COMPLEX;
     /// Complex.
-    COMPLEX = types::COMPLEX;
+    COMPLEX_ONLY = types::COMPLEX;
+    /// What `Bucketize` has.
+    BUCKETS = &[I32, I64, F32, F64];
     /// All integers.
     INTEGER = types::INTEGER;
     /// All integers and floats.
@@ -49,8 +51,6 @@ sets! {
     INT64_FLOAT_COMPLEX = &[I64, F16, BF16, F32, F64, C64, C128];
     /// int32, int64, floats.
     INDEX_FLOAT = &[I32, I64, F16, BF16, F32, F64];
-    /// int64, floats.
-    INT64_FLOAT = &[I64, F16, BF16, F32, F64];
     /// What `Mod` and `TruncateMod` have, without int32.
     MOD = &[I64, F32, F64];
     /// What `Pow` has.

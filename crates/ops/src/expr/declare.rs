@@ -168,8 +168,9 @@ impl Expression {
             ShapeRule::Same => match inputs.all().iter().find(|t| t.num_elements() != first.num_elements()) {
                 None => Ok(Views { output: first.clone(), inputs: vec![first.clone(); inputs.len()] }),
                 Some(t) => Err(Error::invalid_argument(format!(
-                    "the arguments must have the same number of elements, got shapes {first} and {}",
-                    t.shape
+                    "The two arguments to a cwise op must have same number of elements, got {} and {}",
+                    first.num_elements(),
+                    t.num_elements()
                 ))),
             },
             ShapeRule::First => Ok(Views { output: first.clone(), inputs: own() }),

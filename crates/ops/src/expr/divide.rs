@@ -3,13 +3,14 @@
 use tfvk_device::DType;
 
 use super::graph::{Binary, Unary};
+use super::math::{raw_sqrt, two_product};
 use super::{Value, complex};
 
 /// `a / b`. Integers truncate; an integer divided by 0 gives all ones (there is no error to return from a device).
 pub fn quotient<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
     match a.dtype() {
         DType::C64 | DType::C128 => complex::arithmetic(a, Binary::Div, b),
-        d if d.is_float() => a.wide().raw(Binary::Div, b.wide()).narrowed(d),
+        d if d.is_float() => float_quotient(a.wide(), b.wide()).narrowed(d),
         _ => {
             let (safe, zero, minus_one) = guard(a, b);
             let q = a.raw(Binary::Div, safe);
@@ -17,6 +18,54 @@ pub fn quotient<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
             zero.select(all_ones(a), q)
         }
     }
+}
+
+/// The hardware's quotient, which may be wrong in its last two bits, corrected by its remainder.
+fn float_quotient<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
+    let rough = a.raw(Binary::Div, b);
+    // Where the remainder can be computed without overflow or underflow on significands alone.
+    let (x, y, scale, safe) = if a.is_double() {
+        let inside = |v: Value<'a>| v.abs().gt(v.lit(2f64.powi(-400))) & v.abs().lt(v.lit(2f64.powi(400)));
+        (a, b, a.lit(1.0), inside(a) & inside(b))
+    } else {
+        let (p, q) = (exponent(a), exponent(b));
+        let (least, most) = (p.lit(1.0), p.lit(254.0));
+        let normal = p.ge(least) & p.lt(p.lit(255.0)) & q.ge(least) & q.lt(p.lit(255.0));
+        let e = p - q + p.lit(127.0);
+        let fits = normal & e.gt(p.lit(2.0)) & e.lt(most);
+        let scale = (fits.select(e, p.lit(127.0)) << 23).bitcast(DType::F32);
+        (significand(a), significand(b), scale, fits)
+    };
+    let q = x.raw(Binary::Div, y);
+    let p = two_product(q, y);
+    let better = q + ((x - p.hi) - p.lo).raw(Binary::Div, y);
+    safe.select(better * scale, rough)
+}
+
+/// The biased exponent of a float32, as an int32.
+fn exponent(x: Value<'_>) -> Value<'_> {
+    let bits = x.bitcast(DType::I32);
+    (bits >> 23) & bits.bits_of(DType::I32, 0xff)
+}
+
+/// A float32 with the exponent of 1.
+fn significand(x: Value<'_>) -> Value<'_> {
+    let bits = x.bitcast(DType::U32);
+    let kept = bits & bits.bits_of(DType::U32, 0x807f_ffff);
+    (kept | bits.bits_of(DType::U32, 0x3f80_0000)).bitcast(DType::F32)
+}
+
+/// The hardware's square root, corrected by its remainder. Of f32 and f64.
+pub fn square_root(x: Value<'_>) -> Value<'_> {
+    let (low, high, up) = if x.is_double() { (-600, 800, 200) } else { (-70, 100, 60) };
+    let tiny = x.lt(x.lit(2f64.powi(low)));
+    let y = tiny.select(x * 2f64.powi(up), x);
+    let s = raw_sqrt(y);
+    let p = two_product(s, s);
+    let better = s + ((y - p.hi) - p.lo).raw(Binary::Div, s * 2.0);
+    let better = tiny.select(better * 2f64.powi(-up / 2), better);
+    let usual = x.gt(x.lit(0.0)) & x.lt(x.lit(2f64.powi(high)));
+    usual.select(better, raw_sqrt(x))
 }
 
 /// Integer remainder with the dividend's sign; the dividend itself where the divisor is 0.
@@ -87,6 +136,11 @@ impl<'a> Value<'a> {
     /// The complex conjugate; real numbers unchanged.
     pub fn conj(self) -> Value<'a> {
         if self.is_complex() { self.re().complex(-self.im()) } else { self }
+    }
+
+    /// The number of the highest set bit of a uint32; all ones for 0.
+    pub fn find_msb(self) -> Value<'a> {
+        self.unary(Unary::FindMsb)
     }
 
     /// The number of set bits of a value computed in 32 bits, as a uint32.

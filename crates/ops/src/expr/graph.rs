@@ -141,6 +141,11 @@ pub enum Node {
     Convert(Id),
     /// To the node's type of the same size, bit by bit.
     Bitcast(Id),
+    /// The element of a constant table that a u32 names; the last one beyond its end.
+    Lookup {
+        table: u16,
+        index: Id,
+    },
     /// A variable of a loop, inside its body.
     Param {
         of: u16,
@@ -170,6 +175,7 @@ pub struct Loop {
 pub struct Graph {
     nodes: Vec<(Node, Ty)>,
     loops: Vec<Loop>,
+    tables: Vec<Vec<u32>>,
     /// Nodes made so far, by content; one map per loop nesting level, since a body's nodes exist only inside.
     known: Vec<HashMap<(Node, Ty), Id>>,
 }
@@ -177,12 +183,27 @@ pub struct Graph {
 impl Graph {
     /// An empty graph.
     pub fn new() -> Self {
-        Self { nodes: Vec::new(), loops: Vec::new(), known: vec![HashMap::new()] }
+        Self { nodes: Vec::new(), loops: Vec::new(), tables: Vec::new(), known: vec![HashMap::new()] }
     }
 
     /// All nodes with their types.
     pub fn nodes(&self) -> &[(Node, Ty)] {
         &self.nodes
+    }
+
+    /// The constant tables.
+    pub fn tables(&self) -> &[Vec<u32>] {
+        &self.tables
+    }
+
+    /// The number of the table with these elements.
+    pub(super) fn table(&mut self, elements: &[u32]) -> u16 {
+        let known = self.tables.iter().position(|t| t == elements);
+        let at = known.unwrap_or_else(|| {
+            self.tables.push(elements.to_vec());
+            self.tables.len() - 1
+        });
+        at as u16
     }
 
     /// All loops; an inner one comes before the one around it.
@@ -275,7 +296,7 @@ impl Graph {
             }
             match self.node(id) {
                 Node::Const(_) | Node::Input { .. } | Node::Scalar { .. } => {}
-                Node::Unary(_, a) | Node::Convert(a) | Node::Bitcast(a) => todo.push(*a),
+                Node::Unary(_, a) | Node::Convert(a) | Node::Bitcast(a) | Node::Lookup { index: a, .. } => todo.push(*a),
                 Node::Binary(_, a, b) => todo.extend([*a, *b]),
                 Node::Select(a, b, c) => todo.extend([*a, *b, *c]),
                 Node::Param { of, .. } | Node::Result { of, .. } => {

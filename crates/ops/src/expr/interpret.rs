@@ -130,6 +130,12 @@ impl<'p> Machine<'p> {
                     out[i] = eval::convert(graph.ty(*a), ty, self.get(*a)[i]);
                 }
             }
+            Node::Lookup { table, index } => {
+                let table = &graph.tables()[usize::from(*table)];
+                for i in 0..len {
+                    out[i] = table.get(self.get(*index)[i] as usize).copied().unwrap_or(0).into();
+                }
+            }
             Node::Bitcast(a) => out = *self.get(*a),
             Node::Result { of, index } => out = *self.get(graph.loops()[usize::from(*of)].params[usize::from(*index)]),
         }

@@ -327,16 +327,16 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The lesser; NaN where either is NaN.
+    /// The lesser; NaN where either is NaN; `other` where both are equal (which matters for zeros).
     pub fn minimum(self, other: Value<'a>) -> Value<'a> {
-        let r = other.lt(self).select(other, self);
-        if self.dtype.is_float() { other.is_nan().select(other, r) } else { r }
+        let r = self.lt(other).select(self, other);
+        if self.dtype.is_float() { self.is_nan().select(self, r) } else { r }
     }
 
-    /// The greater; NaN where either is NaN.
+    /// The greater; NaN where either is NaN; `other` where both are equal (which matters for zeros).
     pub fn maximum(self, other: Value<'a>) -> Value<'a> {
-        let r = self.lt(other).select(other, self);
-        if self.dtype.is_float() { other.is_nan().select(other, r) } else { r }
+        let r = other.lt(self).select(self, other);
+        if self.dtype.is_float() { self.is_nan().select(self, r) } else { r }
     }
 
     /// The largest integer not above.
@@ -367,6 +367,13 @@ impl<'a> Value<'a> {
     /// The upper half of the product of two uint32.
     pub fn mul_hi(self, other: Value<'a>) -> Value<'a> {
         self.raw(Binary::MulHi, other)
+    }
+
+    /// The element of `table` that `index` (uint32) names; the last one beyond its end.
+    pub fn lookup(self, table: &[u32], index: Value<'a>) -> Value<'a> {
+        let most = self.bits_of(DType::U32, table.len().saturating_sub(1) as u64);
+        let table = self.b.graph.borrow_mut().table(table);
+        self.b.value(DType::U32, Node::Lookup { table, index: index.minimum(most).re })
     }
 
     /// Repeats `body` on variables that start as `init`, while the condition that it returns holds for the variables that

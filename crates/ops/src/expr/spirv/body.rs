@@ -98,6 +98,7 @@ impl<'p> Emit<'p> {
                 let (from, to) = (m.ty(graph.ty(a)), m.ty(ty));
                 m.bitcast(from, to, self.get(a))
             }
+            Node::Lookup { table, index } => m.lookup(table, &graph.tables()[usize::from(table)], self.get(index)),
             // Set by `repeat`.
             Node::Param { .. } => Ok(self.get(id)),
             Node::Result { of, index } => Ok(self.get(graph.loops()[usize::from(of)].params[usize::from(index)])),

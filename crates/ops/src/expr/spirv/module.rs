@@ -23,6 +23,7 @@ pub(super) struct Module {
     block_class: StorageClass,
     num_pointers: u32,
     words: HashMap<u32, Word>,
+    tables: HashMap<u16, Word>,
     interface: Vec<Word>,
     main: Word,
     workgroup_size: Word,
@@ -75,6 +76,7 @@ impl Module {
             block_class: class,
             num_pointers: layout.num_pointers,
             words: HashMap::new(),
+            tables: HashMap::new(),
             interface: vec![variable],
             main: 0,
             workgroup_size,
@@ -267,17 +269,42 @@ impl Module {
 
     fn built_in(&mut self, which: BuiltIn) -> Built<Word> {
         let t = self.types.uvec3;
-        let pointer = self.b.type_pointer(None, StorageClass::Input, t);
+        let v = self.global(StorageClass::Input, t, None)?;
+        self.b.decorate(v, Decoration::BuiltIn, [Operand::BuiltIn(which)]);
+        self.b.load(t, None, v, None, [])
+    }
+
+    fn global(&mut self, class: StorageClass, ty: Word, initial: Option<Word>) -> Built<Word> {
+        let pointer = self.b.type_pointer(None, class, ty);
         // Inside a function, a variable would be inserted there.
         let selected = (self.b.selected_function(), self.b.selected_block());
         self.b.select_block(None)?;
         self.b.select_function(None)?;
-        let v = self.b.variable(pointer, None, StorageClass::Input, None);
+        let v = self.b.variable(pointer, None, class, initial);
         self.b.select_function(selected.0)?;
         self.b.select_block(selected.1)?;
-        self.b.decorate(v, Decoration::BuiltIn, [Operand::BuiltIn(which)]);
         self.interface.push(v);
-        self.b.load(t, None, v, None, [])
+        Ok(v)
+    }
+
+    /// An element of a constant table.
+    pub(super) fn lookup(&mut self, number: u16, elements: &[u32], index: Word) -> Built<Word> {
+        let u32 = self.types.u32;
+        let variable = match self.tables.get(&number) {
+            Some(&v) => v,
+            None => {
+                let length = self.u32(elements.len() as u32);
+                let array = self.b.type_array(u32, length);
+                let words: Vec<Word> = elements.iter().map(|&e| self.u32(e)).collect();
+                let constant = self.b.constant_composite(array, words);
+                let v = self.global(StorageClass::Private, array, Some(constant))?;
+                self.tables.insert(number, v);
+                v
+            }
+        };
+        let pointer = self.b.type_pointer(None, StorageClass::Private, u32);
+        let place = self.b.access_chain(pointer, None, variable, [index])?;
+        self.b.load(u32, None, place, None, [])
     }
 
     pub(super) fn add(&mut self, a: Word, b: Word) -> Built<Word> {

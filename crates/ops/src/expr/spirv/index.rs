@@ -25,9 +25,11 @@ fn strided(a: Access) -> bool {
     matches!(a, Access::Strided | Access::Splat)
 }
 
-/// The same index for all operands that are walked linearly.
-pub(super) fn same(variant: &Variant, at: Word) -> Places {
-    Places { inputs: vec![at; variant.access.len()], output: at }
+/// The same index for all operands that are walked linearly; the first element of the others.
+pub(super) fn same(m: &mut Module, variant: &Variant, at: Word) -> Places {
+    let zero = m.u32(0);
+    let place = |a: &Access| if *a == Access::One { zero } else { at };
+    Places { inputs: variant.access.iter().map(place).collect(), output: at }
 }
 
 /// The element that thread `id` of the tail computes.
@@ -40,12 +42,7 @@ pub(super) fn tail(m: &mut Module, vectors: Word, lanes: u32, id: Word) -> Built
 /// The places of thread `id`'s vectors.
 pub(super) fn places(m: &mut Module, layout: &Layout, variant: &Variant, id: Word) -> Built<Places> {
     let zero = m.u32(0);
-    let mut places = same(variant, id);
-    for (p, a) in places.inputs.iter_mut().zip(&variant.access) {
-        if *a == Access::One {
-            *p = zero;
-        }
-    }
+    let mut places = same(m, variant, id);
     let rank = u32::from(variant.rank);
     if rank == 0 {
         return Ok(places);

@@ -91,7 +91,7 @@ fn build(program: &Program, variant: &Variant) -> Built<Vec<u32>> {
         let in_tail = m.less(id, tail)?;
         let done = m.open_if(in_tail)?;
         let at = index::tail(&mut m, vectors, lanes as u32, id)?;
-        let places = index::same(variant, at);
+        let places = index::same(&mut m, variant, at);
         element(&mut m, program, variant, &layout, &places, 1)?;
         m.close_if(done)?;
     }

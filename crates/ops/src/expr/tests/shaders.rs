@@ -1,66 +1,94 @@
-//! Every program x variant makes a module that spirv-val accepts.
+//! Every element-wise op, for every element type that it is declared for, makes modules that spirv-val accepts.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 
 use smallvec::smallvec;
 use tfvk_device::DType;
 
+use super::programs;
 use crate::expr::plan::{Access, Variant};
 use crate::expr::{Builder, Program, Value, spirv};
 
-/// Runs spirv-val over a module; `None` where the tool is not installed.
-fn validate(words: &[u32]) -> Option<Result<(), String>> {
-    let mut child = Command::new("spirv-val")
-        .args(["--target-env", "vulkan1.2", "--scalar-block-layout", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .ok()?;
-    let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-    child.stdin.take()?.write_all(&bytes).ok()?;
-    let out = child.wait_with_output().ok()?;
-    let text = String::from_utf8_lossy(&out.stderr).into_owned() + &String::from_utf8_lossy(&out.stdout);
-    Some(if out.status.success() { Ok(()) } else { Err(text) })
+/// Modules in files, checked many at a time: starting the tool costs more than its work.
+struct Validator {
+    dir: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+impl Validator {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("tfvk-spirv-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        Self { dir, files: Vec::new() }
+    }
+
+    fn add(&mut self, program: &Program, variant: &Variant) {
+        let words = spirv::generate(program, variant).unwrap();
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let name = program.name().replace(['(', ')', ',', ' '], "_");
+        let file = self.dir.join(format!("{}-{name}-{}-{}.spv", self.files.len(), variant.lanes, variant.rank));
+        std::fs::write(&file, bytes).unwrap();
+        self.files.push(file);
+    }
+
+    /// Fails with the tool's words; says so where it is not installed.
+    fn check(self) {
+        assert!(!self.files.is_empty());
+        let script = "for f; do spirv-val --target-env vulkan1.2 --scalar-block-layout \"$f\" || { echo \"$f\"; exit 1; }; done";
+        if Command::new("spirv-val").arg("--version").output().is_err() {
+            eprintln!("spirv-val is not installed: nothing was checked");
+        } else {
+            for chunk in self.files.chunks(500) {
+                let out = Command::new("sh").args(["-c", script, "sh"]).args(chunk).output().unwrap();
+                assert!(
+                    out.status.success(),
+                    "{}{}",
+                    String::from_utf8_lossy(&out.stdout),
+                    String::from_utf8_lossy(&out.stderr)
+                );
+            }
+        }
+        std::fs::remove_dir_all(self.dir).unwrap();
+    }
 }
 
 fn variants(n: usize, dtypes: &[DType]) -> Vec<Variant> {
     let size = dtypes.iter().map(|d| d.size()).max().unwrap_or(4);
     let lanes = (16 / size) as u8;
+    let alternate = |a: Access, b: Access| (0..n).map(|i| if i % 2 == 0 { a } else { b }).collect();
     vec![
         Variant { lanes: 1, rank: 0, access: smallvec![Access::Full; n] },
         Variant { lanes, rank: 0, access: smallvec![Access::Full; n] },
         Variant { lanes: 1, rank: 3, access: smallvec![Access::Strided; n] },
-        Variant { lanes, rank: 8, access: (0..n).map(|i| if i % 2 == 0 { Access::Strided } else { Access::Splat }).collect() },
-        Variant { lanes, rank: 0, access: (0..n).map(|i| if i % 2 == 0 { Access::One } else { Access::Host }).collect() },
+        Variant { lanes, rank: 8, access: alternate(Access::Strided, Access::Splat) },
+        Variant { lanes, rank: 0, access: alternate(Access::One, Access::Host) },
+        Variant { lanes, rank: 2, access: alternate(Access::Full, Access::Strided) },
     ]
 }
 
-fn check(program: &Program) {
+fn add_all(validator: &mut Validator, program: &Program) {
     let types: Vec<DType> = program.inputs().iter().copied().chain(program.outputs().iter().map(|o| o.dtype)).collect();
     for variant in variants(program.inputs().len(), &types) {
-        let words = spirv::generate(program, &variant).unwrap();
-        match validate(&words) {
-            Some(Ok(())) => {}
-            Some(Err(e)) => panic!("{} {variant:?}: {e}", program.name()),
-            None => eprintln!("spirv-val is not installed: nothing was checked"),
-        }
+        validator.add(program, &variant);
     }
 }
 
 #[test]
-fn all_types() {
+fn all_types_and_variants() {
+    let mut v = Validator::new("types");
     for &d in DType::NUMERIC {
         let p = Program::build("select", &[d, d], &[], |_: &Builder, x: &[Value<'_>], _: &[Value<'_>]| {
             Ok(vec![x[0].equal(x[1]).select(x[0], x[1]), x[1]])
         });
-        check(&p.unwrap());
+        add_all(&mut v, &p.unwrap());
     }
+    v.check();
 }
 
 #[test]
 fn loops() {
+    let mut v = Validator::new("loops");
     let p = Program::build("loop", &[DType::F32], &[DType::F32], |_, x, s| {
         let [r, _] = x[0].repeat(10, [x[0], s[0]], |[a, b]| {
             let [inner] = a.repeat(3, [b], |[c]| (c.lt(c.lit(5.0)), [c * 2.0]));
@@ -68,5 +96,19 @@ fn loops() {
         });
         Ok(vec![r])
     });
-    check(&p.unwrap());
+    add_all(&mut v, &p.unwrap());
+    v.check();
+}
+
+#[test]
+fn all_ops() {
+    let mut v = Validator::new("ops");
+    for p in programs() {
+        let n = p.inputs().len();
+        let size = p.outputs().iter().map(|o| o.dtype).chain(p.inputs().iter().copied()).map(|d| d.size()).max().unwrap();
+        // Large shaders in one lane, as they are run.
+        let lanes = if p.cost() > 200 { 1 } else { (16 / size) as u8 };
+        v.add(&p, &Variant { lanes, rank: 0, access: smallvec![Access::Full; n] });
+    }
+    v.check();
 }

@@ -1,0 +1,135 @@
+//! Shaders on a device against the interpreter: all ops and types once, and every kind of broadcast on a few.
+
+use tfvk_device::{DType, Shape};
+
+use super::{interpreted, programs, sample};
+use crate::expr::{Program, broadcast, launch};
+use crate::local::{Local, Value};
+use crate::test_device::local;
+
+/// Runs on the device; the results' bytes.
+fn launched(local: &Local, program: &Program, inputs: &[(Shape, Vec<u8>)], scalars: &[f64], shape: &Shape) -> Vec<Vec<u8>> {
+    let values: Vec<Value> =
+        inputs.iter().zip(program.inputs()).map(|((s, b), &d)| local.upload(d, s.clone(), b).unwrap()).collect();
+    let outputs: Vec<Value> = program.outputs().iter().map(|o| local.empty(o.dtype, shape.clone()).unwrap()).collect();
+    let tensors: Vec<_> = values.iter().map(|v| v.tensor().clone()).collect();
+    let targets: Vec<_> = outputs.iter().map(|v| v.tensor().clone()).collect();
+    launch(local.device().stream(), program, &tensors, scalars, &targets).unwrap_or_else(|e| panic!("{}: {e}", program.name()));
+    outputs.iter().map(|v| local.read(v).unwrap()).collect()
+}
+
+/// Equal bits, or both NaN.
+fn same(dtype: DType, got: &[u8], want: &[u8]) -> Option<usize> {
+    let parts = if dtype.is_complex() { 2 } else { 1 };
+    let size = dtype.size() / parts;
+    let nan = |b: &[u8]| match (dtype, b) {
+        (DType::F32 | DType::C64, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]).is_nan(),
+        (DType::F64 | DType::C128, b) => b.try_into().is_ok_and(|b| f64::from_le_bytes(b).is_nan()),
+        (DType::F16, &[a, b]) => u16::from_le_bytes([a, b]) & 0x7fff > 0x7c00,
+        (DType::BF16, &[a, b]) => u16::from_le_bytes([a, b]) & 0x7fff > 0x7f80,
+        _ => false,
+    };
+    got.chunks(size).zip(want.chunks(size)).position(|(g, w)| g != w && !(nan(g) && nan(w)))
+}
+
+fn compare(local: &Local, program: &Program, shapes: &[Shape]) -> Result<(), String> {
+    let shape = shapes.iter().skip(1).fold(shapes[0].clone(), |a, b| broadcast(&a, b).unwrap());
+    let inputs: Vec<(Shape, Vec<u8>)> = shapes
+        .iter()
+        .zip(program.inputs())
+        .enumerate()
+        .map(|(i, (s, &d))| (s.clone(), sample(d, s.num_elements() as usize, 7 + i as u64)))
+        .collect();
+    let scalars = vec![0.25; program.scalars().len()];
+    let bits: Vec<u64> = scalars.iter().map(|&v: &f64| u64::from((v as f32).to_bits())).collect();
+    let want = interpreted(program, &inputs, &bits, &shape);
+    let got = launched(local, program, &inputs, &scalars, &shape);
+    for ((o, g), w) in program.outputs().iter().zip(&got).zip(&want) {
+        if let Some(at) = same(o.dtype, g, w) {
+            let size = o.dtype.size() / if o.dtype.is_complex() { 2 } else { 1 };
+            let range = at * size..(at + 1) * size;
+            let element = at * size / o.dtype.size();
+            let operands: Vec<_> = inputs
+                .iter()
+                .zip(program.inputs())
+                .map(|((_, b), d)| b.get(element * d.size()..(element + 1) * d.size()).map(<[u8]>::to_vec))
+                .collect();
+            return Err(format!(
+                "{} {shapes:?} part {at}: got {:02x?}, expected {:02x?}, operands {operands:02x?}",
+                program.name(),
+                &g[range.clone()],
+                &w[range]
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn shape(d: &[i64]) -> Shape {
+    Shape::new(d)
+}
+
+#[test]
+fn broadcasts() {
+    let Some(local) = local() else { return };
+    let cases: &[(&[i64], &[i64])] = &[
+        (&[], &[]),
+        (&[1], &[1]),
+        (&[129], &[129]),
+        (&[64], &[]),
+        (&[37], &[1]),
+        (&[6, 5, 8], &[8]),
+        (&[6, 5, 7], &[7]),
+        (&[6, 5, 8], &[6, 1, 8]),
+        (&[6, 5, 8], &[5, 1]),
+        (&[4, 1, 16], &[1, 3, 1]),
+        (&[2, 1, 3, 1, 2, 1, 3, 1], &[1, 2, 1, 3, 1, 2, 1, 4]),
+        (&[2, 1, 3, 1, 2, 1, 3, 1, 2], &[1, 2, 1, 2, 1, 2, 1, 2, 1]),
+        (&[70_000, 3], &[3]),
+    ];
+    for d in [DType::F32, DType::F16, DType::U8, DType::F64, DType::C128, DType::Bool] {
+        let p = Program::build(format!("pair {d}"), &[d, d], &[], |_, x, _| {
+            Ok(vec![x[0].equal(x[1]).select(x[1], x[0]), x[0].not_equal(x[1])])
+        });
+        let p = p.unwrap();
+        for (a, b) in cases {
+            if a.len() > 8 {
+                let failed = std::panic::catch_unwind(|| compare(&local, &p, &[shape(a), shape(b)]));
+                assert!(failed.is_err(), "nine dimensions that don't collapse");
+                continue;
+            }
+            compare(&local, &p, &[shape(a), shape(b)]).unwrap();
+            compare(&local, &p, &[shape(b), shape(a)]).unwrap();
+        }
+    }
+}
+
+/// A tensor that does not start at a multiple of 16 bytes, and a host scalar.
+#[test]
+fn unaligned_and_by_value() {
+    let Some(local) = local() else { return };
+    let p = Program::build("sum", &[DType::F32, DType::F32], &[], |_, x, _| Ok(vec![x[0] + x[1]])).unwrap();
+    let data: Vec<u8> = (0..100u32).flat_map(|i| (i as f32).to_le_bytes()).collect();
+    let whole = local.upload(DType::F32, [100], &data).unwrap();
+    let part = whole.tensor().slice(3, [90]);
+    let out = local.empty(DType::F32, [90]).unwrap();
+    let two = Value::host::<f32>(Shape::scalar(), &[2.0]).unwrap();
+    launch(local.device().stream(), &p, &[part, two.tensor().clone()], &[], &[out.tensor().clone()]).unwrap();
+    let got = local.read(&out).unwrap();
+    let got: Vec<f32> = got.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+    assert_eq!(got, (3..93).map(|i| i as f32 + 2.0).collect::<Vec<_>>());
+}
+
+/// Every op for every type, results equal to the interpreter's to the last bit.
+#[test]
+fn all_ops() {
+    let Some(local) = local() else { return };
+    let mut failures = Vec::new();
+    for p in programs() {
+        let shapes: Vec<Shape> = p.inputs().iter().map(|_| shape(&[37])).collect();
+        if let Err(e) = compare(&local, &p, &shapes) {
+            failures.push(e);
+        }
+    }
+    assert!(failures.is_empty(), "{} differ:\n{}", failures.len(), failures.join("\n"));
+}

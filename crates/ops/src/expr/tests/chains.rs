@@ -14,7 +14,9 @@ fn text_round_trips() {
     for bad in ["", "inputs f32; outputs 0", "inputs float32; Add %x; outputs 0", "inputs float32; Relu %0 [q]; outputs 0"] {
         assert!(bad.parse::<Chain>().is_err(), "{bad}");
     }
-    for bad in ["inputs float32; Relu %1; outputs 0", "inputs float32; NoSuchOp %0; outputs 0", "inputs float32; AddV2 %0; outputs 0"] {
+    for bad in
+        ["inputs float32; Relu %1; outputs 0", "inputs float32; NoSuchOp %0; outputs 0", "inputs float32; AddV2 %0; outputs 0"]
+    {
         assert!(bad.parse::<Chain>().unwrap().program().is_err(), "{bad}");
     }
 }

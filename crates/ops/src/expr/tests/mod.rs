@@ -41,9 +41,12 @@ fn operand_types(def: &KernelDef, e: &Expression) -> Vec<(Vec<DType>, Vec<AttrVa
             };
             one.dtypes.iter().map(|&d| (operands(d), attrs(d))).collect()
         }
-        [from, to, ..] => {
-            from.dtypes.iter().flat_map(|&f| to.dtypes.iter().map(move |&t| (f, t))).map(|(f, t)| (vec![f; n], attrs(t))).collect()
-        }
+        [from, to, ..] => from
+            .dtypes
+            .iter()
+            .flat_map(|&f| to.dtypes.iter().map(move |&t| (f, t)))
+            .map(|(f, t)| (vec![f; n], attrs(t)))
+            .collect(),
     }
 }
 
@@ -70,12 +73,8 @@ fn over(dtype: DType, shape: &Shape, bytes: &mut [u8]) -> Tensor {
 /// The interpreter's results.
 fn interpreted(program: &Program, inputs: &[(Shape, Vec<u8>)], scalars: &[u64], shape: &Shape) -> Vec<Vec<u8>> {
     let mut data: Vec<Vec<u8>> = inputs.iter().map(|(_, b)| b.clone()).collect();
-    let tensors: Vec<Tensor> = inputs
-        .iter()
-        .zip(program.inputs())
-        .zip(&mut data)
-        .map(|(((s, _), &d), bytes)| over(d, s, bytes))
-        .collect();
+    let tensors: Vec<Tensor> =
+        inputs.iter().zip(program.inputs()).zip(&mut data).map(|(((s, _), &d), bytes)| over(d, s, bytes)).collect();
     let size = shape.num_elements() as usize;
     let mut results: Vec<Vec<u8>> = program.outputs().iter().map(|o| vec![0; size * o.dtype.size()]).collect();
     let mut outputs: Vec<Tensor> = program.outputs().iter().zip(&mut results).map(|(o, b)| over(o.dtype, shape, b)).collect();
@@ -108,7 +107,9 @@ fn sample(dtype: DType, n: usize, seed: u64) -> Vec<u8> {
             let bits = match dtype {
                 DType::F16 => {
                     // Exactly representable: a few significant bits, unless special.
-                    u64::from(((v as f32).to_bits() & 0xffff_0000).min(0x7f80_0000 | (v as f32).to_bits() & 0x8000_0000 | 0x7fff_0000))
+                    u64::from(
+                        ((v as f32).to_bits() & 0xffff_0000).min(0x7f80_0000 | (v as f32).to_bits() & 0x8000_0000 | 0x7fff_0000),
+                    )
                 }
                 _ => bits,
             };

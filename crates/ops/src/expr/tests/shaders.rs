@@ -41,12 +41,7 @@ impl Validator {
         } else {
             for chunk in self.files.chunks(500) {
                 let out = Command::new("sh").args(["-c", script, "sh"]).args(chunk).output().unwrap();
-                assert!(
-                    out.status.success(),
-                    "{}{}",
-                    String::from_utf8_lossy(&out.stdout),
-                    String::from_utf8_lossy(&out.stderr)
-                );
+                assert!(out.status.success(), "{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
             }
         }
         std::fs::remove_dir_all(self.dir).unwrap();

@@ -102,28 +102,19 @@ impl Mover for Fill {
     }
 }
 
-/// ZerosLike, and Empty with `init`.
-struct Zeros {
-    /// Whether input 0 spells the shape out (else it has it).
-    spelt: bool,
-    /// Whether the output is written at all.
+struct Empty {
+    /// Whether the output is zeroed.
     init: bool,
-}
-
-/// The kernel of ZerosLike.
-pub fn zeros_like(_: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
-    Ok(Box::new(Moving(Zeros { spelt: false, init: true })))
 }
 
 /// The kernel of Empty.
 pub fn empty(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
-    Ok(Box::new(Moving(Zeros { spelt: true, init: node.bool("init")? })))
+    Ok(Box::new(Moving(Empty { init: node.bool("init")? })))
 }
 
-impl Mover for Zeros {
+impl Mover for Empty {
     fn program(&self, inputs: &Inputs<'_>) -> Result<Program> {
-        let shape = if self.spelt { shape_input(inputs, 0, "shape")? } else { inputs.shape(0)?.clone() };
-        let program = Program::new(shape);
+        let program = Program::new(shape_input(inputs, 0, "shape")?);
         Ok(if self.init { program.fill(Value::Zero) } else { program })
     }
 }

@@ -22,7 +22,7 @@ mod split;
 mod transpose;
 mod view;
 
-pub(crate) use fill::{fill, fill_bits, size_word};
+pub(crate) use fill::{fill, fill_bits};
 pub(crate) use mover::{copy_all, threads};
 pub(crate) use one_hot::count;
 
@@ -80,12 +80,11 @@ pub const OPS: &[KernelDef] = &[
     k("BatchMatrixBandPart", T_ALL, band_part::band_part).host(&["num_lower", "num_upper"]),
     k("OneHot", T_ALL, one_hot::one_hot).host(&["depth"]),
     k("Range", &[t("Tidx", RANGE)], range::range).host(&["start", "limit", "delta"]),
-    // Repeating. int32 Fill and ZerosLike are TensorFlow's own.
+    // Repeating. int32 Fill is TensorFlow's own.
     k("BroadcastTo", T_DEVICE, broadcast::broadcast_to).host(&["shape"]),
     k("BroadcastTo", T_INT32, broadcast::broadcast_to).host(&["input", "shape", "output"]),
     k("Tile", T_ALL, broadcast::tile).host(&["multiples"]),
     k("Fill", &[t("T", ALL_BUT_INT32)], broadcast::fill).host(&["dims"]),
-    k("ZerosLike", T_DEVICE, broadcast::zeros_like),
     k("Empty", &[t("dtype", ALL)], broadcast::empty).host(&["shape"]),
     k("Snapshot", T_ALL, broadcast::snapshot),
     k("DeepCopy", T_DEVICE, broadcast::deep_copy),

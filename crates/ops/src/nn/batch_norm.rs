@@ -145,7 +145,7 @@ impl OpKernel for Forward {
             outputs.push(if copied { Output::Alias { input, shape } } else { Output::Shape(shape) });
         }
         if c.version >= 3 {
-            outputs.push(Output::Shape([0].into()));
+            outputs.push(Output::Shape(Shape::scalar()));
         }
         Ok(outputs)
     }
@@ -153,38 +153,43 @@ impl OpKernel for Forward {
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
         let c = &self.common;
         let (x, y) = (ctx.input(0)?, ctx.output(0)?);
+        if c.version >= 3 {
+            fill(ctx, &ctx.output(5)?, 0.0)?;
+        }
         if x.num_elements() == 0 {
             return nothing(ctx);
         }
         let view = Channels::new(&x.shape, c.first)?;
         let side = if c.side { Some(ctx.input(5)?) } else { None };
         let vector = vector(view, &[&x, &y, side.as_ref().unwrap_or(&x)])?;
-        if c.training {
-            self.moments(ctx, &x, view, vector)?;
-        }
+        let rest = if c.training { Some(self.moments(ctx, &x, view, vector)?) } else { None };
         let from = |i| if c.training { ctx.output(i) } else { ctx.input(i) };
         let mut args = Args::new();
         args.read(&x)?.read(&from(3)?)?.read(&from(4)?)?.read(&ctx.input(1)?)?.read(&ctx.input(2)?)?;
-        match &side {
-            Some(side) => args.read(side)?,
-            None => args.null(),
-        };
+        for optional in [&side, &rest] {
+            match optional {
+                Some(tensor) => args.read(tensor)?,
+                None => args.null(),
+            };
+        }
         args.write(&y)?.u32(view.elements() / if vector { 4 } else { 1 }).u32(view.channels).u32(view.inner).f32(c.epsilon);
         c.launch_apply(ctx, view, vector, &args)
     }
 }
 
 impl Forward {
-    fn moments(&self, ctx: &mut Compute<'_>, x: &Tensor, view: Channels, vector: bool) -> Result<()> {
+    /// Writes outputs 1 to 4; gives what the f32 mean lacks of the mean, [channels].
+    fn moments(&self, ctx: &mut Compute<'_>, x: &Tensor, view: Channels, vector: bool) -> Result<Tensor> {
         let g = Geometry::new(&ctx.device().adapter().limits, view, vector);
-        let parts = ctx.temp(DType::F32, [2, g.splits.into(), view.channels.into()])?;
+        let (rows, channels) = (2 * i64::from(g.splits) + 2, i64::from(view.channels));
+        let parts = ctx.temp(DType::F32, [rows, channels])?;
         let mut args = Args::new();
         args.read(x)?.write(&parts)?.u32(view.channels).u32(view.inner).u32(g.total).u32(g.splits).u32(g.chunk);
         let constants = [g.threads[0], g.threads[1], 1, view.last().into(), vector.into()];
         ctx.stream().launch_linear(self.common.moments, &constants, &args, g.groups)?;
 
         let mut args = Args::new();
-        args.read(&parts)?;
+        args.read_write(&parts)?;
         if self.factor == 1.0 {
             args.null().null();
         } else {
@@ -195,7 +200,8 @@ impl Forward {
         }
         let each = g.chunk * if vector && !view.last() { 4 } else { 1 };
         args.u32(view.channels).u32(g.splits).u32(each).u32(view.count()).f32(self.factor);
-        self.common.launch_finish(ctx, view, g.splits, &args)
+        self.common.launch_finish(ctx, view, g.splits, &args)?;
+        Ok(parts.slice((rows - 1) * channels, [channels]))
     }
 }
 

@@ -1,5 +1,6 @@
 // Batch normalisation, last pass, one thread a piece.
-// KIND forward: y = (x - mean) * scale / sqrt(variance + epsilon) + offset (+ side), then relu if asked for.
+// KIND forward: y = (x - mean) * scale / sqrt(variance + epsilon) + offset (+ side), then relu if asked for; the mean is
+// mean + rest.
 // KIND backward: the gradient of x. TRAINING: mean and variance depend on x; `count` elements a channel.
 // variants: T = FLOAT_NN; F = f32; KIND = forward backward
 #include "prelude.glsl"
@@ -10,7 +11,7 @@ layout(constant_id = 6) const uint TRAINING = 0;
 
 #if KIND == KIND_forward
 PUSH_ARGS {
-    READ(T, x); READ(F, mean); READ(F, variance); READ(F, scale); READ(F, offset); READ(T, side); WRITE(T, y);
+    READ(T, x); READ(F, mean); READ(F, variance); READ(F, scale); READ(F, offset); READ(T, side); READ(F, rest); WRITE(T, y);
     uint pieces; uint channels; uint inner; float epsilon;
 } args;
 #else
@@ -30,7 +31,9 @@ void main() {
     vec4 deviation = sqrt(per_channel(args.variance, c) + args.epsilon);
     vec4 factor = per_channel(args.scale, c) / deviation;
 #if KIND == KIND_forward
-    vec4 y = (load_piece(args.x, i) - per_channel(args.mean, c)) * factor + per_channel(args.offset, c);
+    vec4 y = load_piece(args.x, i) - per_channel(args.mean, c);
+    if (!IS_NULL(args.rest)) y -= per_channel(args.rest, c);
+    y = y * factor + per_channel(args.offset, c);
     if (!IS_NULL(args.side)) y += load_piece(args.side, i);
     // A NaN stays one.
     if (RELU == 1) y = mix(y, vec4(0), lessThan(y, vec4(0)));

@@ -4,9 +4,10 @@
 #include "group.glsl"
 
 #if KIND == KIND_forward
-// A split stands for `each` elements, the last for the rest of `count`.
+// A split stands for `each` elements, the last for the rest of `count`. The last row of parts becomes what the mean as f32
+// lacks of the mean.
 PUSH_ARGS {
-    READ(F, parts); READ(F, old_mean); READ(F, old_variance);
+    READ_WRITE(F, parts); READ(F, old_mean); READ(F, old_variance);
     WRITE(F, batch_mean); WRITE(F, batch_variance); WRITE(F, saved_mean); WRITE(F, saved_variance);
     uint channels; uint splits; uint each; uint count; float factor;
 } args;
@@ -15,6 +16,12 @@ PUSH_ARGS {
     READ(F, parts); READ(F, variance); WRITE(F, scale_gradient); WRITE(F, offset_gradient);
     uint channels; uint splits; float epsilon;
 } args;
+#endif
+
+#if KIND == KIND_forward
+#define PART(row) LOAD_OUT(F, args.parts, (row) * args.channels + c)
+#else
+#define PART(row) LOAD(F, args.parts, (row) * args.channels + c)
 #endif
 
 struct State {
@@ -37,7 +44,7 @@ void main() {
     if (c >= args.channels) return;
     State t = State(0.0, 0.0, 0.0);
     for (uint s = gl_LocalInvocationID.x; s < args.splits; s += gl_WorkGroupSize.x) {
-        float a = LOAD(F, args.parts, s * args.channels + c), b = LOAD(F, args.parts, (args.splits + s) * args.channels + c);
+        float a = PART(s), b = PART(args.splits + s);
 #if KIND == KIND_forward
         t = join(t, State(a, b, float(min(args.each, args.count - s * args.each))));
 #else
@@ -51,9 +58,13 @@ void main() {
     float unbiased = t.b / max(t.n - 1.0, 1.0);
     float f = args.factor;
     bool mixed = f != 1.0;
-    STORE(F, args.saved_mean, c, t.a);
+    precise float base = PART(2 * args.splits);
+    precise float mean = base + t.a;
+    precise float rest = t.a - (mean - base);
+    STORE(F, args.parts, (2 * args.splits + 1) * args.channels + c, rest);
+    STORE(F, args.saved_mean, c, mean);
     STORE(F, args.saved_variance, c, variance);
-    STORE(F, args.batch_mean, c, mixed ? (1.0 - f) * LOAD(F, args.old_mean, c) + f * t.a : t.a);
+    STORE(F, args.batch_mean, c, mixed ? (1.0 - f) * LOAD(F, args.old_mean, c) + f * mean : mean);
     STORE(F, args.batch_variance, c, mixed ? (1.0 - f) * LOAD(F, args.old_variance, c) + f * unbiased : unbiased);
 #else
     STORE(F, args.offset_gradient, c, t.a);

@@ -1,6 +1,7 @@
-// Batch normalisation, first pass: per channel and split, partial moments: parts is [2, splits, channels].
-// KIND forward: the mean and the sum of squared distances from it. Each thread measures from its first element and the
-// threads' moments are merged pairwise, so a mean far from zero costs no digits.
+// Batch normalisation, first pass: per channel and split, partial moments: parts is [2 * splits + 2, channels].
+// KIND forward: the mean and the sum of squared distances from it. Elements are taken relative to the channel's first one
+// (row 2 * splits of parts), so a mean far from zero costs no digits; each thread then measures from its own first element
+// and the threads' moments are merged pairwise, so an outlier at the front costs none either.
 // KIND backward: the sums of dy and of dy * (x - mean).
 // variants: T = FLOAT_NN; F = f32; KIND = forward backward
 #include "prelude.glsl"
@@ -36,13 +37,14 @@ State join(State p, State q) {
 }
 GROUP_REDUCE(join_group, State, join)
 
-// Running sums of one thread.
-vec4 origin = vec4(0), sum = vec4(0), sum2 = vec4(0);
+// Running sums of one thread. `base` is the channel's first element.
+vec4 base = vec4(0), origin = vec4(0), sum = vec4(0), sum2 = vec4(0);
 float seen = 0.0;
 
 void take(uint i) {
     vec4 v = load_piece(args.x, i);
 #if KIND == KIND_forward
+    v -= base;
     if (seen == 0.0) origin = v;
     v -= origin;
     sum += v;
@@ -80,6 +82,10 @@ void put(uint split, uint c, float a, float b) {
     STORE(F, args.parts, (args.splits + split) * args.channels + c, b);
 }
 
+void put_base(uint c, float a) {
+    STORE(F, args.parts, 2 * args.splits * args.channels + c, a);
+}
+
 void channels_last() {
     uint pitch = VECTOR == 1 ? args.channels / 4 : args.channels;
     uint blocks = (pitch + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
@@ -91,13 +97,18 @@ void channels_last() {
     if (live) {
 #if KIND == KIND_backward
         origin = per_channel(args.mean, c);
+#else
+        base = load_piece(args.x, column);
 #endif
         uint end = min(args.total, (split + 1) * args.chunk);
         for (uint r = split * args.chunk + gl_LocalInvocationID.y; r < end; r += gl_WorkGroupSize.y) take(r * pitch + column);
     }
     State s = join_group(state(), LANES_Y);
     if (live && gl_LocalInvocationID.y == 0)
-        for (uint k = 0; k < (VECTOR == 1 ? 4 : 1); k++) put(split, c + k, s.a[k], s.b[k]);
+        for (uint k = 0; k < (VECTOR == 1 ? 4 : 1); k++) {
+            put(split, c + k, s.a[k], s.b[k]);
+            if (KIND == KIND_forward && split == 0) put_base(c + k, base[k]);
+        }
 }
 
 void channels_first() {
@@ -110,13 +121,18 @@ void channels_first() {
     if (live) {
 #if KIND == KIND_backward
         origin = per_channel(args.mean, c);
+#else
+        base = vec4(LOAD(T, args.x, c * args.inner));
 #endif
         uint end = min(args.total, (split + 1) * args.chunk);
         for (uint e = split * args.chunk + gl_LocalInvocationID.x; e < end; e += gl_WorkGroupSize.x)
             take((e / pitch * args.channels + c) * pitch + e % pitch);
     }
     State s = join_group(fold(state()), LANES_X);
-    if (live && gl_LocalInvocationID.x == 0) put(split, c, s.a.x, s.b.x);
+    if (live && gl_LocalInvocationID.x == 0) {
+        put(split, c, s.a.x, s.b.x);
+        if (KIND == KIND_forward && split == 0) put_base(c, base.x);
+    }
 }
 
 void main() {

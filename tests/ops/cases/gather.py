@@ -76,7 +76,21 @@ def segments():
     for op in ("Sum", "Mean", "SqrtN"):
         inputs = {"data": t(9, "N"), "indices": const([3, 8, 0, 3, 1, 7]), "segment_ids": const([0, 0, 1, 3, 3, 3])}
         yield case(f"SparseSegment{op}", FLOATS, inputs, dims={"N": 4}, special=False)
+        grad = {"grad": t(4, "N"), "indices": const([3, 8, 0, 3, 1, 7]), "segment_ids": const([0, 0, 1, 3, 3, 3]), "output_dim0": const(10)}
+        yield case(f"SparseSegment{op}Grad", FLOATS, grad, dims={"N": 4}, special=False)
         yield case(f"SparseSegment{op}WithNumSegments", FLOATS, {**inputs, "num_segments": const(6)}, dims={"N": 4}, special=False)
+
+    for dtype in ("int32", "int64"):
+        for i, (indices, shape, values) in enumerate((([1, 3, 4], [6], (3,)), ([[0, 1], [2, 3]], [3, 4], (2,)), ([[0, 1], [2, 3]], [3, 4], ()), (2, [5], ()))):
+            yield case("SparseToDense", ALL if i == 1 and dtype == "int32" else FEW, {"sparse_indices": const(indices, dtype), "output_shape": const(shape, dtype), "sparse_values": t(*values), "default_value": t()}, {"validate_indices": True}, tol=EXACT, tag=f"{i} {dtype}")
+        counted = ("float32", "float64", "int32", "int64")
+        for shape in ((50,), (4, 30)):
+            for binary in (False, True):
+                weights = {"weights": t(*shape, special=False)} if not binary else {"weights": const([], None)}
+                yield case("DenseBincount", counted, {"input": index(*shape, high=9, dtype=dtype), "size": const(7, dtype), **weights}, {"binary_output": binary}, tag=f"{shape} {binary} {dtype}")
+            yield case("DenseBincount", counted, {"input": index(*shape, high=9, dtype=dtype), "size": const(7, dtype), "weights": const([], None)}, {"binary_output": False}, tag=f"{shape} counts {dtype}")
+    yield case("Bincount", counted, {"arr": index(5, 60, high=9), "size": const(8), "weights": t(5, 60, special=False)})
+    yield case("Bincount", counted, {"arr": index(300, high=9), "size": const(8), "weights": const([], None)}, tag="counts")
 
 
 CASES = [*gathers(), *scatters(), *segments()]

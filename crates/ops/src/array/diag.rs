@@ -206,7 +206,9 @@ impl Mover for MatrixDiag {
                 "The number of rows or columns is not consistent with the specified d_lower, d_upper, and diagonal: {rows} by {cols}"
             )));
         }
-        band.check()?;
+        if lower > upper {
+            return Err(Error::invalid_argument(format!("k: lower diagonal {lower} above upper {upper}")));
+        }
         shape.extend([rows, cols]);
         let value = if matches!(self.0, Form::V1) { Value::Zero } else { Value::Input(4) };
         let mut program = Program::new(Shape::new(&shape)).fill(value);

@@ -1,10 +1,13 @@
 //! Gather, scatter and segment ops: rows read and combined by index.
 
+mod bincount;
 #[allow(clippy::module_inception)]
 mod gather;
 mod scatter;
 mod segment;
 mod segment_ops;
+mod sparse_grad;
+mod sparse_to_dense;
 mod stitch;
 
 use crate::types::{ALL, ALL_BUT_INT32, FLOAT, NUMBER, REAL};
@@ -31,6 +34,7 @@ const RESOURCE_T: &[TypeConstraint] = &[t("T", ALL_BUT_INT32)];
 const RESOURCE_T_NUMBER: &[TypeConstraint] = &[t("T", NUMBER_BUT_INT32)];
 const RESOURCE_T_REAL: &[TypeConstraint] = &[t("T", REAL_BUT_INT32)];
 const T_ALL: &[TypeConstraint] = &[t("T", ALL)];
+const T_COUNTED: &[TypeConstraint] = &[t("T", &[I32, I64, F32, F64])];
 const T_NUMBER: &[TypeConstraint] = &[t("T", NUMBER)];
 const T_REAL: &[TypeConstraint] = &[t("T", REAL)];
 const T_FLOAT: &[TypeConstraint] = &[t("T", FLOAT)];
@@ -64,6 +68,9 @@ pub const OPS: &[KernelDef] = &[
     k("ResourceScatterNdMax", RESOURCE_T_REAL, scatter),
     k("DynamicStitch", T_ALL, stitch::dynamic_stitch).host(&["indices"]),
     k("DynamicPartition", T_ALL, stitch::dynamic_partition),
+    k("SparseToDense", T_ALL, sparse_to_dense::sparse_to_dense).host(&["output_shape", "default_value"]),
+    k("Bincount", T_COUNTED, bincount::bincount).host(&["size"]),
+    k("DenseBincount", T_COUNTED, bincount::dense_bincount).host(&["size"]),
     // Segments.
     k("UnsortedSegmentSum", T_NUMBER, segment).host(&["num_segments"]),
     k("UnsortedSegmentProd", T_NUMBER, segment).host(&["num_segments"]),
@@ -77,6 +84,9 @@ pub const OPS: &[KernelDef] = &[
     k("SparseSegmentSum", T_REAL, segment),
     k("SparseSegmentMean", T_FLOAT, segment),
     k("SparseSegmentSqrtN", T_FLOAT, segment),
+    k("SparseSegmentSumGrad", T_FLOAT, sparse_grad::sparse_segment_grad).host(&["output_dim0"]),
+    k("SparseSegmentMeanGrad", T_FLOAT, sparse_grad::sparse_segment_grad).host(&["output_dim0"]),
+    k("SparseSegmentSqrtNGrad", T_FLOAT, sparse_grad::sparse_segment_grad).host(&["output_dim0"]),
     k("SparseSegmentSumWithNumSegments", T_REAL, segment).host(&["num_segments"]),
     k("SparseSegmentMeanWithNumSegments", T_FLOAT, segment).host(&["num_segments"]),
     k("SparseSegmentSqrtNWithNumSegments", T_FLOAT, segment).host(&["num_segments"]),

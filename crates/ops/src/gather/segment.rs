@@ -56,6 +56,11 @@ pub struct Recipe {
 
 /// The rows that `n` index tuples name, as uint32. A tuple spans `dims`; one that is out of range gives `limit`.
 pub fn keys(ctx: &mut Compute<'_>, indices: &Tensor, dims: &[i64], n: i64, limit: i64) -> Result<Tensor> {
+    keys_by_row(ctx, indices, dims, n, limit, 0)
+}
+
+/// The same, where each `per_row` tuples (unless 0) name rows of a block of their own.
+pub fn keys_by_row(ctx: &mut Compute<'_>, indices: &Tensor, dims: &[i64], n: i64, limit: i64, per_row: i64) -> Result<Tensor> {
     const MAX_DEPTH: usize = 8;
     if dims.len() > MAX_DEPTH || limit > i64::from(i32::MAX) {
         return Err(Error::unimplemented(format!("indices into {limit} rows of {} dimensions", dims.len())));
@@ -66,7 +71,7 @@ pub fn keys(ctx: &mut Compute<'_>, indices: &Tensor, dims: &[i64], n: i64, limit
         return Ok(out);
     }
     let mut args = Args::new();
-    args.read(indices)?.write(&out)?.u32(n).u32(limit as u32);
+    args.read(indices)?.write(&out)?.u32(n).u32(limit as u32).u32(per_row as u32);
     (0..MAX_DEPTH).for_each(|i| _ = args.i32(dims.get(i).map_or(1, |&d| d as i32)));
     let kernel = shader::SEGMENT_KEYS.get(&[index_word(indices.dtype)?.into()])?;
     let threads = threads(ctx);

@@ -32,7 +32,9 @@ impl Stitch {
         for i in 0..n {
             let (indices, data) = (inputs.shape(i)?, inputs.shape(n + i)?);
             if data.rank() < indices.rank() || data[..indices.rank()] != indices[..] {
-                return Err(Error::invalid_argument(format!("data[{i}].shape = {data} does not start with indices[{i}].shape = {indices}")));
+                return Err(Error::invalid_argument(format!(
+                    "data[{i}].shape = {data} does not start with indices[{i}].shape = {indices}"
+                )));
             }
             let rest = Shape::new(&data[indices.rank()..]);
             match &row {

@@ -76,7 +76,11 @@ impl Pooling {
     /// The numbers of the space axes among those of all axes, with `fill` for a depth that is not there.
     fn axes_of(&self, all: &[i64], fill: i64) -> Result<[i64; 3]> {
         if all.len() != self.space + 2 {
-            return Err(Error::invalid_argument(format!("expected {} numbers, one for each dimension, got {}", self.space + 2, all.len())));
+            return Err(Error::invalid_argument(format!(
+                "expected {} numbers, one for each dimension, got {}",
+                self.space + 2,
+                all.len()
+            )));
         }
         let first = if self.channels_first { 2 } else { 1 };
         let mut out = [fill; 3];

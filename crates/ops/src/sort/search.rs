@@ -21,7 +21,15 @@ pub fn upper_bound(_: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
 }
 
 /// Places of `values` (`[rows, n]`) in `numbers` (`[rows, width]`, sorted) into `out` (`[rows, n]`, 4 or 8 bytes each).
-pub fn search(ctx: &Compute<'_>, numbers: &Tensor, values: &Tensor, out: &Tensor, width: i64, per_row: i64, upper: bool) -> Result<()> {
+pub fn search(
+    ctx: &Compute<'_>,
+    numbers: &Tensor,
+    values: &Tensor,
+    out: &Tensor,
+    width: i64,
+    per_row: i64,
+    upper: bool,
+) -> Result<()> {
     let n = count(&values.shape)?;
     if n == 0 {
         return Ok(());

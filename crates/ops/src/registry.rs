@@ -22,6 +22,7 @@ pub const FAMILIES: &[&[KernelDef]] = &[
     crate::array::OPS,
     crate::conv::KERNELS,
     crate::matmul::KERNELS,
+    crate::matmul::einsum::KERNELS,
     crate::gather::OPS,
     crate::image::KERNELS,
     crate::optimizer::KERNELS,

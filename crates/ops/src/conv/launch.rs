@@ -95,8 +95,8 @@ impl Conv {
             (Pass::Forward, true) => (Operand::new(other, false), Operand::new(source, false), co, area as u64, ci),
             (Pass::InputGradient, true) => (Operand::new(other, true), Operand::new(source, false), ci, area as u64, co),
         };
-        let batch = if g.channels_first { vec![Batch { n: g.batch as u64, a: 0, b: 1 }] } else { Vec::new() };
-        Some(Product { a, b, c: self.result.clone(), m, n, k, batch: batch.into(), epilogue: self.epilogue.clone() })
+        let batch = if g.channels_first { vec![Batch { n: g.batch as u64, a: 0, b: k * n, c: m * n }] } else { Vec::new() };
+        Some(Product { a, b, c: self.result.clone(), c_row: None, m, n, k, batch: batch.into(), epilogue: self.epilogue.clone() })
     }
 
     /// m, n, k of one group.

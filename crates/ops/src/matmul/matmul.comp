@@ -26,7 +26,7 @@ layout(constant_id = 6) const bool B_FOURS = false;
 layout(constant_id = 7) const bool C_FOURS = false;
 layout(constant_id = 8) const bool CONJ_A = false;
 layout(constant_id = 9) const bool CONJ_B = false;
-// Sums of parts of K go to `partial` as [part, batch, m, n].
+// Sums of parts of K go to partial results, each laid out as C is; C is dense as a whole then.
 layout(constant_id = 10) const bool PARTS = false;
 
 PUSH_ARGS {
@@ -40,16 +40,19 @@ PUSH_ARGS {
     // Elements from one row (as it lies) to the next.
     uint a_row;
     uint b_row;
-    uint tiles_m;
-    uint tiles_n;
+    uint c_row;
     uint groups;
     // K of one part, a multiple of BK.
     uint k_part;
-    // The batch: up to three dimensions, outermost first; strides in matrices.
+    // The batch: up to three dimensions, outermost first; strides in units of so many elements.
     uint batch1;
     uint batch2;
+    uint a_unit;
+    uint b_unit;
+    uint c_unit;
     uint a_batch[3];
     uint b_batch[3];
+    uint c_batch[3];
     float alpha;
 } args;
 
@@ -107,7 +110,7 @@ ACC4 load_b(uint slot, uint n, uint k) {
 
 void store_quad(uint m, uint n, ACC4 v) {
     if (m >= args.m || n >= args.n) return;
-    uint at = m * args.n + n;
+    uint at = m * args.c_row + n;
     if (PARTS) {
         [[unroll]] for (uint i = 0; i < 4; i++)
             if (n + i < args.n) c_part.v[at + i] = v[i];
@@ -133,7 +136,9 @@ void store_quad(uint m, uint n, ACC4 v) {
 void main() {
     uint g = group_index();
     if (g >= args.groups) return;
-    uint tiles = args.tiles_m * args.tiles_n;
+    uint tiles_m = (args.m + BM - 1) / BM;
+    uint tiles_n = (args.n + BN - 1) / BN;
+    uint tiles = tiles_m * tiles_n;
     uint matrix = g / tiles;
     uint t = g - matrix * tiles;
     uint batches = args.groups / tiles;
@@ -146,17 +151,16 @@ void main() {
     uint i2 = batch % args.batch2;
     uint i1 = batch / args.batch2 % args.batch1;
     uint i0 = batch / args.batch2 / args.batch1;
-    uint ia = i0 * args.a_batch[0] + i1 * args.a_batch[1] + i2 * args.a_batch[2];
-    uint ib = i0 * args.b_batch[0] + i1 * args.b_batch[1] + i2 * args.b_batch[2];
-    a_matrix = AT(TA, args.a, ia, args.m * args.k);
-    b_matrix = AT(TB, args.b, ib, args.k * args.n);
-    if (PARTS) c_part = partial_at(Partial(uvec2(args.c)), matrix, args.m * args.n);
-    else c_matrix = AT_OUT(TC, args.c, batch, args.m * args.n);
+    uint ic = i0 * args.c_batch[0] + i1 * args.c_batch[1] + i2 * args.c_batch[2];
+    a_matrix = AT(TA, args.a, i0 * args.a_batch[0] + i1 * args.a_batch[1] + i2 * args.a_batch[2], args.a_unit);
+    b_matrix = AT(TB, args.b, i0 * args.b_batch[0] + i1 * args.b_batch[1] + i2 * args.b_batch[2], args.b_unit);
+    if (PARTS) c_part = partial_at(partial_at(Partial(uvec2(args.c)), part, batches * args.m * args.n), ic, args.c_unit);
+    else c_matrix = AT_OUT(TC, args.c, ic, args.c_unit);
 
     // Eight rows of tiles at a time, column by column: what a wave of workgroups reads stays in cache.
-    uint band = t / (8 * args.tiles_n);
-    uint high = min(8, args.tiles_m - band * 8);
-    uint in_band = t - band * 8 * args.tiles_n;
+    uint band = t / (8 * tiles_n);
+    uint high = min(8, tiles_m - band * 8);
+    uint in_band = t - band * 8 * tiles_n;
     uint tm = band * 8 + in_band % high;
     uint tn = in_band / high;
 

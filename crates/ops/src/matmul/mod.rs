@@ -4,6 +4,7 @@
 //! convolutions.
 
 pub mod choice;
+pub mod einsum;
 pub mod epilogue;
 mod ops;
 pub mod product;

@@ -83,7 +83,7 @@ impl OpKernel for MatMul {
         let (m, n, k) = self.sizes(&a.shape, &b.shape)?;
         let epilogue = self.epilogue(ctx, n)?;
         let (a, b) = (Operand::new(&a, !self.transpose_a), Operand::new(&b, self.transpose_b));
-        Product { a, b, c, m: m as u64, n: n as u64, k: k as u64, batch: SmallVec::new(), epilogue }.run(ctx)
+        Product { a, b, c, c_row: None, m: m as u64, n: n as u64, k: k as u64, batch: SmallVec::new(), epilogue }.run(ctx)
     }
 }
 
@@ -125,19 +125,20 @@ impl BatchMatMul {
                 "Matrix size-incompatible: In[0]: {x}, In[1]: {y}: expected equal inner sizes, got {kx} and {ky}"
             )));
         }
-        let batch = broadcast(&bx, &by).ok_or_else(|| {
+        let batch = broadcast(&bx, &by, [m * kx, kx * n, m * n].map(|v| v as u64)).ok_or_else(|| {
             Error::invalid_argument(format!("In[0] and In[1] must have compatible batch dimensions: {x} vs. {y}"))
         })?;
         Ok(Sizes { m, n, k: kx, batch })
     }
 }
 
-/// The batch dimensions of two operands that broadcast against each other.
-fn broadcast(x: &[i64], y: &[i64]) -> Option<SmallVec<[Batch; 4]>> {
+/// The batch dimensions of two operands that broadcast against each other, and of the result; `each` is the number of
+/// elements of one matrix of the three.
+fn broadcast(x: &[i64], y: &[i64], each: [u64; 3]) -> Option<SmallVec<[Batch; 4]>> {
     let rank = x.len().max(y.len());
     let dim = |s: &[i64], i: usize| (i + s.len()).checked_sub(rank).map_or(1, |i| s[i]);
     let mut out = SmallVec::new();
-    let (mut sx, mut sy) = (1, 1);
+    let [mut sx, mut sy, mut sz] = each;
     for i in (0..rank).rev() {
         let (dx, dy) = (dim(x, i), dim(y, i));
         if dx != dy && dx != 1 && dy != 1 {
@@ -145,8 +146,8 @@ fn broadcast(x: &[i64], y: &[i64]) -> Option<SmallVec<[Batch; 4]>> {
         }
         let n = if dx == 1 { dy } else { dx };
         let stride = |d: i64, s: u64| if d == 1 { 0 } else { s };
-        out.push(Batch { n: n as u64, a: stride(dx, sx), b: stride(dy, sy) });
-        (sx, sy) = (sx * dx as u64, sy * dy as u64);
+        out.push(Batch { n: n as u64, a: stride(dx, sx), b: stride(dy, sy), c: sz });
+        (sx, sy, sz) = (sx * dx as u64, sy * dy as u64, sz * n as u64);
     }
     out.reverse();
     Some(out)
@@ -162,10 +163,11 @@ impl OpKernel for BatchMatMul {
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
         let (x, y, c) = (ctx.input(0)?, ctx.input(1)?, ctx.output(0)?);
         let s = self.sizes(&x.shape, &y.shape)?;
-        let operand = |t: &Tensor, along_k, adj: bool| Operand { tensor: t.clone(), along_k, conj: adj && t.dtype.is_complex() };
+        let operand =
+            |t: &Tensor, along_k, adj: bool| Operand { tensor: t.clone(), along_k, conj: adj && t.dtype.is_complex(), row: None };
         let (a, b) = (operand(&x, !self.adj_x, self.adj_x), operand(&y, self.adj_y, self.adj_y));
         let epilogue = Epilogue::none();
-        Product { a, b, c, m: s.m as u64, n: s.n as u64, k: s.k as u64, batch: s.batch, epilogue }.run(ctx)
+        Product { a, b, c, c_row: None, m: s.m as u64, n: s.n as u64, k: s.k as u64, batch: s.batch, epilogue }.run(ctx)
     }
 }
 
@@ -173,16 +175,15 @@ impl OpKernel for BatchMatMul {
 mod tests {
     use super::*;
 
-    fn b(n: u64, a: u64, b: u64) -> Batch {
-        Batch { n, a, b }
-    }
-
     #[test]
     fn batches_broadcast() {
-        assert_eq!(broadcast(&[4, 3], &[4, 3]).unwrap().as_slice(), [b(4, 3, 3), b(3, 1, 1)]);
-        assert_eq!(broadcast(&[4, 1], &[2]).unwrap().as_slice(), [b(4, 1, 0), b(2, 0, 1)]);
-        assert_eq!(broadcast(&[], &[5]).unwrap().as_slice(), [b(5, 0, 1)]);
-        assert!(broadcast(&[2], &[3]).is_none());
-        assert_eq!(broadcast(&[0], &[1]).unwrap().as_slice(), [b(0, 1, 0)]);
+        let of = |x: &[i64], y: &[i64]| {
+            broadcast(x, y, [10, 100, 1000]).map(|v| v.iter().map(|d| (d.n, d.a, d.b, d.c)).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&[4, 3], &[4, 3]).unwrap(), [(4, 30, 300, 3000), (3, 10, 100, 1000)]);
+        assert_eq!(of(&[4, 1], &[2]).unwrap(), [(4, 10, 0, 2000), (2, 0, 100, 1000)]);
+        assert_eq!(of(&[], &[5]).unwrap(), [(5, 0, 100, 1000)]);
+        assert!(of(&[2], &[3]).is_none());
+        assert_eq!(of(&[0], &[1]).unwrap(), [(0, 10, 0, 1000)]);
     }
 }

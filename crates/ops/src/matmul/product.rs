@@ -11,22 +11,24 @@ use crate::{Compute, shader};
 /// One operand.
 #[derive(Clone, Debug)]
 pub struct Operand {
-    /// All its matrices, dense, one after the other.
+    /// All its matrices.
     pub tensor: Tensor,
     /// Whether elements along k lie together: A as [m, k], B as [n, k]; otherwise A is [k, m], B [k, n].
     pub along_k: bool,
     /// Whether its complex conjugate is meant.
     pub conj: bool,
+    /// Elements from one row (as it lies) to the next; `None`: no gaps.
+    pub row: Option<u64>,
 }
 
 impl Operand {
-    /// An operand that is not conjugated.
+    /// An operand without gaps between rows, not conjugated.
     pub fn new(tensor: &Tensor, along_k: bool) -> Self {
-        Self { tensor: tensor.clone(), along_k, conj: false }
+        Self { tensor: tensor.clone(), along_k, conj: false, row: None }
     }
 }
 
-/// A batch dimension: its size, and how many matrices further the next one of A and of B is (0: the same one).
+/// A batch dimension: its size, and how many elements further the next matrix lies (0: it is the same one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// Size.
@@ -35,9 +37,11 @@ pub struct Batch {
     pub a: u64,
     /// Stride of B.
     pub b: u64,
+    /// Stride of C.
+    pub c: u64,
 }
 
-/// `c[batch, m, n] = epilogue(sum over k of a[m, k] * b[k, n])`; c is dense.
+/// `c[batch, m, n] = epilogue(sum over k of a[m, k] * b[k, n])`. The elements of c fill its tensor.
 #[derive(Clone, Debug)]
 pub struct Product {
     /// Left operand.
@@ -46,6 +50,8 @@ pub struct Product {
     pub b: Operand,
     /// Result.
     pub c: Tensor,
+    /// Elements from one row of the result to the next; `None`: n.
+    pub c_row: Option<u64>,
     /// Rows.
     pub m: u64,
     /// Columns.
@@ -76,59 +82,67 @@ impl Product {
         p.launch_all(ctx, choice)
     }
 
+    fn a_row(&self) -> u64 {
+        self.a.row.unwrap_or(if self.a.along_k { self.k } else { self.m })
+    }
+
+    fn b_row(&self) -> u64 {
+        self.b.row.unwrap_or(if self.b.along_k { self.k } else { self.n })
+    }
+
+    fn c_row(&self) -> u64 {
+        self.c_row.unwrap_or(self.n)
+    }
+
     /// Merges batch dimensions with each other and, where B is one matrix, with the rows.
     fn simplify(&mut self) {
-        let mut merged: SmallVec<[Batch; 4]> = SmallVec::new();
-        for d in self.batch.iter().filter(|d| d.n != 1) {
-            match merged.last_mut() {
-                Some(o) if o.a == d.n * d.a && o.b == d.n * d.b => *o = Batch { n: o.n * d.n, ..*d },
-                _ => merged.push(*d),
-            }
-        }
-        if let [d] = merged.as_slice() {
+        self.batch = merge(&self.batch);
+        let (a_row, c_row) = (self.a_row(), self.c_row());
+        if let [d] = self.batch.as_slice() {
             let rows = self.m * d.n;
-            if d.a == 1
-                && d.b == 0
-                && self.a.along_k
-                && self.epilogue.along != BiasAlong::M
-                && rows * self.k.max(self.n) < MAX_ELEMENTS
-            {
+            let follows = d.a == self.m * a_row && d.b == 0 && d.c == self.m * c_row;
+            if follows && self.a.along_k && self.epilogue.along != BiasAlong::M && rows * a_row.max(c_row) < MAX_ELEMENTS {
                 self.m = rows;
-                merged.clear();
+                self.batch.clear();
             }
         }
-        self.batch = merged;
     }
 
     fn launch_all(&self, ctx: &mut Compute<'_>, choice: Option<Choice>) -> Result<()> {
-        if self.batch.len() > 3 {
+        let dense = self.c_row() == self.n;
+        if self.batch.len() > 3 && dense {
             let outer = self.batch[0];
-            let each = self.batch[1..].iter().map(|d| d.n).product::<u64>() * self.m * self.n;
-            for i in 0..outer.n {
+            return (0..outer.n).try_for_each(|i| {
                 let mut p = self.clone();
                 p.batch.remove(0);
-                p.a.tensor = tail(&self.a.tensor, i * outer.a * self.m * self.k);
-                p.b.tensor = tail(&self.b.tensor, i * outer.b * self.k * self.n);
-                p.c = tail(&self.c, i * each);
-                p.launch_all(ctx, choice)?;
-            }
-            return Ok(());
+                p.a.tensor = part(&self.a.tensor, i * outer.a, None);
+                p.b.tensor = part(&self.b.tensor, i * outer.b, None);
+                p.c = part(&self.c, i * outer.c, Some(outer.c));
+                p.launch_all(ctx, choice)
+            });
         }
-        if (self.m * self.n).max(self.m * self.k) >= MAX_ELEMENTS && self.a.along_k && self.m > 1 && self.batch.is_empty() {
+        let (a_row, b_row, c_row) = (self.a_row(), self.b_row(), self.c_row());
+        let a = a_row * if self.a.along_k { self.m } else { self.k };
+        let b = b_row * if self.b.along_k { self.n } else { self.k };
+        let c = c_row * self.m;
+        if a.max(c) >= MAX_ELEMENTS && self.a.along_k && self.m > 1 && self.batch.is_empty() && dense {
             return [(0, self.m / 2), (self.m / 2, self.m - self.m / 2)].into_iter().try_for_each(|(first, rows)| {
                 let mut p = self.clone();
                 p.m = rows;
-                p.a.tensor = tail(&self.a.tensor, first * self.k);
-                p.c = tail(&self.c, first * self.n);
+                p.a.tensor = part(&self.a.tensor, first * a_row, None);
+                p.c = part(&self.c, first * c_row, Some(rows * c_row));
                 if let (BiasAlong::M, Some(bias)) = (self.epilogue.along, &self.epilogue.bias) {
-                    p.epilogue.bias = Some(tail(bias, first));
+                    p.epilogue.bias = Some(part(bias, first, Some(rows)));
                 }
                 p.launch_all(ctx, choice)
             });
         }
-        let largest = (self.m * self.n).max(self.m * self.k).max(self.k * self.n);
-        if largest >= MAX_ELEMENTS {
-            return Err(Error::unimplemented(format!("a matrix of {largest} elements; expected fewer than 2^31")));
+        let largest = a.max(b).max(c);
+        if largest >= MAX_ELEMENTS || self.batch.len() > 3 {
+            return Err(Error::unimplemented(format!(
+                "a matrix that spans {largest} elements, in {} batch dimensions; expected fewer than 2^31 and at most 3",
+                self.batch.len()
+            )));
         }
         self.launch(ctx, choice)
     }
@@ -161,10 +175,8 @@ impl Product {
         parts: u64,
         split: bool,
     ) -> Result<()> {
-        let (a_row, b_row) = (if self.a.along_k { self.k } else { self.m }, if self.b.along_k { self.k } else { self.n });
-        let (tm, tn) = choice.tile.shape();
-        let (tiles_m, tiles_n) = (self.m.div_ceil(tm), self.n.div_ceil(tn));
-        let groups = tiles_m * tiles_n * size.batch * parts;
+        let (a_row, b_row, c_row) = (self.a_row(), self.b_row(), self.c_row());
+        let groups = choice.tile.groups(size) * parts;
         let small =
             u32::try_from(groups).map_err(|_| Error::unimplemented(format!("{groups} workgroups; expected fewer than 2^32")))?;
 
@@ -174,14 +186,20 @@ impl Product {
             (Some(bias), false) => args.read(bias)?,
             _ => args.null(),
         };
-        args.u32(self.m as u32).u32(self.n as u32).u32(self.k as u32).u32(a_row as u32).u32(b_row as u32);
-        args.u32(tiles_m as u32).u32(tiles_n as u32).u32(small).u32(choice.k_part as u32);
-        let none = Batch { n: 1, a: 0, b: 0 };
+        args.u32(self.m as u32).u32(self.n as u32).u32(self.k as u32);
+        args.u32(a_row as u32).u32(b_row as u32).u32(c_row as u32).u32(small).u32(choice.k_part as u32);
+        let none = Batch { n: 1, a: 0, b: 0, c: 0 };
         let mut dims = [none; 3];
         dims[3 - self.batch.len()..].copy_from_slice(&self.batch);
+        let unit = |f: fn(&Batch) -> u64| dims.iter().map(f).fold(0, gcd).max(1);
+        let units = [unit(|d| d.a), unit(|d| d.b), unit(|d| d.c)];
         args.u32(dims[1].n as u32).u32(dims[2].n as u32);
-        dims.iter().for_each(|d| _ = args.u32(d.a as u32));
-        dims.iter().for_each(|d| _ = args.u32(d.b as u32));
+        for unit in units {
+            args.u32(u32::try_from(unit).map_err(|_| Error::unimplemented(format!("a batch stride of {unit} elements")))?);
+        }
+        dims.iter().for_each(|d| _ = args.u32((d.a / units[0]) as u32));
+        dims.iter().for_each(|d| _ = args.u32((d.b / units[1]) as u32));
+        dims.iter().for_each(|d| _ = args.u32((d.c / units[2]) as u32));
         args.f32(self.epilogue.alpha);
 
         let flag = u32::from;
@@ -205,9 +223,12 @@ impl Product {
             0,
             0,
         ];
-        constants[5] = flag(in_fours(&self.a.tensor, a_row));
-        constants[6] = flag(in_fours(&self.b.tensor, b_row));
-        constants[7] = flag(in_fours(out, self.n));
+        let fours = |t: &Tensor, row, inner: u64, unit: u64| flag(inner % 4 == 0 && unit % 4 == 0 && in_fours(t, row));
+        // Without a batch the unit is 1 and plays no part.
+        let unit = |i: usize| if self.batch.is_empty() { 0 } else { units[i] };
+        constants[5] = fours(&self.a.tensor, a_row, if self.a.along_k { self.k } else { self.m }, unit(0));
+        constants[6] = fours(&self.b.tensor, b_row, if self.b.along_k { self.k } else { self.n }, unit(1));
+        constants[7] = fours(out, c_row, self.n, unit(2));
         constants[8] = flag(self.a.conj);
         constants[9] = flag(self.b.conj);
         if !split {
@@ -270,10 +291,26 @@ pub fn in_fours(t: &Tensor, row: u64) -> bool {
     row % 4 == 0 && t.device_ptr().is_ok_and(|p| p.0 % align == 0)
 }
 
-/// The tensor from element `first` on.
-fn tail(t: &Tensor, first: u64) -> Tensor {
+/// The tensor from element `first` on, all of it or `len` elements.
+fn part(t: &Tensor, first: u64, len: Option<u64>) -> Tensor {
     let left = (t.num_elements() as u64).saturating_sub(first);
-    t.slice(first as i64, [left as i64])
+    t.slice(first as i64, [len.unwrap_or(left).min(left) as i64])
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The dimensions without those of size 1, neighbours merged where all three strides allow.
+pub fn merge(batch: &[Batch]) -> SmallVec<[Batch; 4]> {
+    let mut merged: SmallVec<[Batch; 4]> = SmallVec::new();
+    for d in batch.iter().filter(|d| d.n != 1) {
+        match merged.last_mut() {
+            Some(o) if o.a == d.n * d.a && o.b == d.n * d.b && o.c == d.n * d.c => *o = Batch { n: o.n * d.n, ..*d },
+            _ => merged.push(*d),
+        }
+    }
+    merged
 }
 
 #[cfg(test)]

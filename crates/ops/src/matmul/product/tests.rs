@@ -126,6 +126,7 @@ fn run(host: &Local, x: &Value, y: &Value, (m, n, k): (i64, i64, i64), choice: C
                 a: super::Operand::new(&ctx.input(0)?, true),
                 b: super::Operand::new(&ctx.input(1)?, false),
                 c: ctx.output(0)?,
+                c_row: None,
                 m: m as u64,
                 n: n as u64,
                 k: k as u64,

@@ -21,6 +21,7 @@ pub const FAMILIES: &[&[KernelDef]] = &[
     crate::elementwise::UNARY,
     crate::array::OPS,
     crate::conv::KERNELS,
+    crate::conv::DEPTHWISE_KERNELS,
     crate::matmul::KERNELS,
     crate::matmul::einsum::KERNELS,
     crate::gather::OPS,

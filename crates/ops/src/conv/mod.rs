@@ -3,9 +3,11 @@
 //! `geometry.rs` checks and measures, `launch.rs` turns a convolution into a product, `conv.comp` is the kernel: the loop
 //! of `matmul/tile.glsl` with gathered operands.
 
+mod depthwise;
 mod divide;
 mod geometry;
 mod launch;
 mod ops;
 
+pub use depthwise::KERNELS as DEPTHWISE_KERNELS;
 pub use ops::KERNELS;

@@ -55,7 +55,7 @@ fn fused(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
 }
 
 /// A shape given as a vector in host memory; for an input's sizes also its spatial part alone.
-fn sizes(inputs: &Inputs<'_>, index: usize, name: &str) -> Result<Shape> {
+pub(super) fn sizes(inputs: &Inputs<'_>, index: usize, name: &str) -> Result<Shape> {
     let shape = inputs.shape(index)?;
     if shape.rank() != 1 {
         return Err(Error::invalid_argument(format!("{name} must be 1-dim, not {}", shape.rank())));

@@ -24,6 +24,10 @@ pub enum Tile {
     T64,
     /// 32 x 64 by 128 threads: fits every adapter.
     T32,
+    /// 128 x 256 by 256 threads, on matrix units.
+    Matrix256,
+    /// 64 x 64 by 128 threads, on matrix units.
+    Matrix64,
 }
 
 impl Tile {
@@ -33,6 +37,8 @@ impl Tile {
             Tile::T128 => "128",
             Tile::T64 => "64",
             Tile::T32 => "32",
+            Tile::Matrix256 => "256",
+            Tile::Matrix64 => "64",
         }
     }
 
@@ -40,23 +46,35 @@ impl Tile {
     pub const fn shape(self) -> (u64, u64) {
         match self {
             Tile::T128 => (128, 128),
-            Tile::T64 => (64, 64),
+            Tile::T64 | Tile::Matrix64 => (64, 64),
             Tile::T32 => (32, 64),
+            Tile::Matrix256 => (128, 256),
         }
     }
 
     /// Threads of a workgroup.
     pub const fn threads(self) -> u32 {
         match self {
-            Tile::T128 | Tile::T64 => 256,
-            Tile::T32 => 128,
+            Tile::T128 | Tile::T64 | Tile::Matrix256 => 256,
+            Tile::T32 | Tile::Matrix64 => 128,
         }
+    }
+
+    /// Whether it is a tile of `matmul_coop.comp`.
+    pub const fn on_matrix_units(self) -> bool {
+        matches!(self, Tile::Matrix256 | Tile::Matrix64)
     }
 
     /// Bytes of shared memory; the same for every type, because longer elements take shorter steps.
     const fn shared(self) -> u32 {
         let (m, n) = self.shape();
-        2 * 16 * (m as u32 + n as u32 + 8) * 4
+        let (m, n) = (m as u32, n as u32);
+        match self {
+            Tile::T128 | Tile::T64 => 2 * 16 * (m + n + 8) * 4,
+            Tile::T32 => 16 * (m + n + 8) * 4,
+            // Operands in rows of 40 halves, and 16 rows of 20 floats a subgroup.
+            Tile::Matrix256 | Tile::Matrix64 => (m + n) * 80 + self.threads() / 32 * 16 * 20 * 4,
+        }
     }
 
     /// Workgroups for a product.
@@ -65,9 +83,10 @@ impl Tile {
         s.m.div_ceil(m) * s.n.div_ceil(n) * s.batch
     }
 
-    /// Bytes of an accumulated element, and with them the steps of K that one pass of the loop takes.
-    pub fn step(dtype: DType) -> u64 {
+    /// How much of K one pass of the loop takes.
+    pub fn step(self, dtype: DType) -> u64 {
         match dtype.size() {
+            _ if self.on_matrix_units() => 32,
             16 => 4,
             8 => 8,
             _ => 16,
@@ -100,6 +119,8 @@ pub struct Machine {
     pub shared: u32,
     /// Workgroups that should be there to keep every processor busy.
     pub busy: u64,
+    /// Whether 16 x 16 x 16 matrices of subgroups of 32 can be multiplied: f16, bf16, with sums in f32.
+    pub matrix_units: [bool; 2],
 }
 
 impl Machine {
@@ -111,7 +132,27 @@ impl Machine {
             AdapterKind::Integrated => 32,
             AdapterKind::Software => 1,
         };
-        Self { invocations: adapter.limits.max_invocations, shared: adapter.limits.shared_memory, busy }
+        let shapes = adapter.features.coopmat_khr.as_ref().map_or(&[][..], |c| &c.shapes);
+        let has = |dtype| {
+            let fits = |s: &tfvk_device::CoopMatShape| {
+                (s.m, s.n, s.k, s.a, s.c, s.result) == (16, 16, 16, dtype, DType::F32, DType::F32)
+            };
+            adapter.features.subgroup_size == 32 && shapes.iter().any(fits)
+        };
+        let matrix_units = [adapter.features.f16 && has(DType::F16), adapter.features.bf16_coopmat && has(DType::BF16)];
+        Self { invocations: adapter.limits.max_invocations, shared: adapter.limits.shared_memory, busy, matrix_units }
+    }
+
+    /// The tile on matrix units for a product of this type, if it has them.
+    pub fn matrix_tile(self, size: Size, dtype: DType) -> Option<Choice> {
+        let there = match dtype {
+            DType::F16 => self.matrix_units[0],
+            DType::BF16 => self.matrix_units[1],
+            _ => false,
+        };
+        let few = |t: Tile| t.groups(size) * 3 < self.busy;
+        let tile = if self.fits(Tile::Matrix256) && !few(Tile::Matrix256) { Tile::Matrix256 } else { Tile::Matrix64 };
+        (there && self.fits(tile)).then(|| Choice { tile, k_part: split(size, dtype, tile, self) })
     }
 
     fn fits(self, tile: Tile) -> bool {
@@ -143,7 +184,7 @@ pub fn choose(size: Size, dtype: DType, tiles: &[Tile], machine: Machine) -> Cho
 
 /// The length of the parts of K.
 pub fn split(size: Size, dtype: DType, tile: Tile, machine: Machine) -> u64 {
-    let step = Tile::step(dtype);
+    let step = tile.step(dtype);
     let whole = size.k.next_multiple_of(step).max(step);
     let groups = tile.groups(size).max(1);
     let room = MAX_PARTIAL / (size.batch * size.m * size.n * dtype.size().max(4) as u64).max(1);
@@ -157,8 +198,8 @@ mod tests {
     use super::*;
 
     const ALL: &[Tile] = &[Tile::T128, Tile::T64, Tile::T32];
-    const H200: Machine = Machine { invocations: 1024, shared: 49152, busy: 256 };
-    const WEAK: Machine = Machine { invocations: 128, shared: 16384, busy: 32 };
+    const H200: Machine = Machine { invocations: 1024, shared: 49152, busy: 256, matrix_units: [true; 2] };
+    const WEAK: Machine = Machine { invocations: 128, shared: 16384, busy: 32, matrix_units: [false; 2] };
 
     fn pick(m: u64, n: u64, k: u64, machine: Machine) -> (Tile, u64) {
         let c = choose(Size { batch: 1, m, n, k }, DType::F32, ALL, machine);
@@ -190,10 +231,19 @@ mod tests {
     }
 
     #[test]
+    fn matrix_units_where_they_are() {
+        let of = |n: u64, machine: Machine, dtype| machine.matrix_tile(Size { batch: 1, m: n, n, k: n }, dtype).map(|c| c.tile);
+        assert_eq!(of(4096, H200, DType::F16), Some(Tile::Matrix256));
+        assert_eq!(of(512, H200, DType::BF16), Some(Tile::Matrix64));
+        assert_eq!(of(4096, H200, DType::F32), None);
+        assert_eq!(of(4096, WEAK, DType::F16), None);
+    }
+
+    #[test]
     fn parts_cover_k() {
         for k in [0, 1, 15, 16, 17, 255, 4096, 100_003] {
             let c = choose(Size { batch: 1, m: 3, n: 5, k }, DType::F64, ALL, H200);
-            assert!(c.k_part % Tile::step(DType::F64) == 0 && c.k_part * c.parts(k) >= k);
+            assert!(c.k_part % c.tile.step(DType::F64) == 0 && c.k_part * c.parts(k) >= k);
             assert!(c.parts(k) == 1 || c.k_part * (c.parts(k) - 1) < k, "no empty part");
         }
     }

@@ -147,12 +147,27 @@ impl Product {
         self.launch(ctx, choice)
     }
 
+    /// Whether rows of both operands can be read eight elements of 16 bits at a time.
+    fn in_eights(&self) -> bool {
+        let eights = |t: &Tensor, row: u64, inner: u64, stride: fn(&Batch) -> u64| {
+            let aligned = t.device_ptr().is_ok_and(|p| p.0 % 16 == 0);
+            t.dtype.size() == 2 && aligned && row % 8 == 0 && inner % 8 == 0 && self.batch.iter().all(|d| stride(d) % 8 == 0)
+        };
+        eights(&self.a.tensor, self.a_row(), if self.a.along_k { self.k } else { self.m }, |d| d.a)
+            && eights(&self.b.tensor, self.b_row(), if self.b.along_k { self.k } else { self.n }, |d| d.b)
+    }
+
     fn launch(&self, ctx: &mut Compute<'_>, choice: Option<Choice>) -> Result<()> {
         let batches = self.batch.iter().map(|d| d.n).product::<u64>();
         let size = Size { batch: batches, m: self.m, n: self.n, k: self.k };
         let (ta, tb, tc) = (self.a.tensor.dtype, self.b.tensor.dtype, self.c.dtype);
-        let choice = choice.unwrap_or_else(|| choose(size, tc, tiles(tc), Machine::of(ctx.device().adapter())));
-        let kernel = shader::MATMUL.get(&[ta.into(), tb.into(), tc.into(), choice.tile.word().into()])?;
+        let choice = choice.unwrap_or_else(|| {
+            let machine = Machine::of(ctx.device().adapter());
+            let matrix = if self.in_eights() { machine.matrix_tile(size, tc) } else { None };
+            matrix.unwrap_or_else(|| choose(size, tc, tiles(tc), machine))
+        });
+        let shader = if choice.tile.on_matrix_units() { &shader::MATMUL_COOP } else { &shader::MATMUL };
+        let kernel = shader.get(&[ta.into(), tb.into(), tc.into(), choice.tile.word().into()])?;
         let parts = choice.parts(self.k);
         let split = parts > 1 || !self.epilogue.activation.in_tile();
         if !split {
@@ -229,6 +244,11 @@ impl Product {
         constants[5] = fours(&self.a.tensor, a_row, if self.a.along_k { self.k } else { self.m }, unit(0));
         constants[6] = fours(&self.b.tensor, b_row, if self.b.along_k { self.k } else { self.n }, unit(1));
         constants[7] = fours(out, c_row, self.n, unit(2));
+        if choice.tile.on_matrix_units() {
+            // Sixteen bytes are eight elements there.
+            let aligned = out.device_ptr().is_ok_and(|p| p.0 % 16 == 0);
+            constants[7] = flag(aligned && [c_row, self.n, unit(2)].iter().all(|v| v % 8 == 0));
+        }
         constants[8] = flag(self.a.conj);
         constants[9] = flag(self.b.conj);
         if !split {

@@ -33,3 +33,7 @@ pub mod variable;
 pub use context::{OpKernelConstruction, OpKernelContext};
 pub use kernel_def::{Body, KernelDef, TypeConstraint, t, types};
 pub use run::{Compute, Inputs, OpKernel, Output, Outputs, create, run};
+
+#[cfg(test)]
+#[path = "prelude/tests.rs"]
+mod prelude_tests;

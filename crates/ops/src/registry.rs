@@ -37,6 +37,7 @@ pub const FAMILIES: &[&[KernelDef]] = &[
     crate::nn::cross_entropy::OPS,
     crate::nn::bias::OPS,
     crate::nn::batch_norm::OPS,
+    crate::nn::lrn::OPS,
 ];
 
 /// All kernels.

@@ -31,9 +31,9 @@ void main() {
     vec4 deviation = sqrt(per_channel(args.variance, c) + args.epsilon);
     vec4 factor = per_channel(args.scale, c) / deviation;
 #if KIND == KIND_forward
-    vec4 y = load_piece(args.x, i) - per_channel(args.mean, c);
-    if (!IS_NULL(args.rest)) y -= per_channel(args.rest, c);
-    y = y * factor + per_channel(args.offset, c);
+    precise vec4 distance = load_piece(args.x, i) - per_channel(args.mean, c);
+    if (!IS_NULL(args.rest)) distance -= per_channel(args.rest, c);
+    vec4 y = distance * factor + per_channel(args.offset, c);
     if (!IS_NULL(args.side)) y += load_piece(args.side, i);
     // A NaN stays one.
     if (RELU == 1) y = mix(y, vec4(0), lessThan(y, vec4(0)));

@@ -42,15 +42,15 @@ vec4 base = vec4(0), origin = vec4(0), sum = vec4(0), sum2 = vec4(0);
 float seen = 0.0;
 
 void take(uint i) {
-    vec4 v = load_piece(args.x, i);
 #if KIND == KIND_forward
-    v -= base;
+    // precise: else a driver may subtract the sum of both at once.
+    precise vec4 v = load_piece(args.x, i) - base;
     if (seen == 0.0) origin = v;
     v -= origin;
     sum += v;
     sum2 += v * v;
 #else
-    vec4 g = load_piece(args.dy, i);
+    vec4 v = load_piece(args.x, i), g = load_piece(args.dy, i);
     if (!IS_NULL(args.mask)) g = mix(vec4(0), g, greaterThan(load_piece(args.mask, i), vec4(0)));
     sum += g;
     sum2 += g * (v - origin);

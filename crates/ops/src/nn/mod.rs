@@ -4,4 +4,5 @@ pub mod batch_norm;
 pub mod bias;
 mod channels;
 pub mod cross_entropy;
+pub mod lrn;
 pub mod softmax;

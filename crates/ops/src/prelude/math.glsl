@@ -14,8 +14,9 @@ float tfvk_exp_tail(float r) {
 float tf_exp(float x) {
     float c = clamp(x, -104.0, 89.0);
     float n = roundEven(c * 1.44269504);
-    float r = fma(n, -0.693145751953125, c);
-    r = fma(n, -1.428606765330187e-6, r);
+    // precise: else a driver may add up the two constants.
+    precise float r = fma(n, -0.693145751953125, c);
+    r = fma(n, -1.428606820309417e-6, r);
     float y = 1.0 + (r + r * r * tfvk_exp_tail(r));
     int k = int(n);
     int h = k / 2;
@@ -26,7 +27,7 @@ float tf_exp(float x) {
 double tf_exp(double x) {
     double c = clamp(x, -746.0lf, 710.0lf);
     double n = roundEven(c * 1.4426950408889634lf);
-    double r = fma(n, -6.93147180369123816490e-01lf, c);
+    precise double r = fma(n, -6.93147180369123816490e-01lf, c);
     r = fma(n, -1.90821492927058770002e-10lf, r);
     // Taylor to r^13 / 13!: the next term is below 2^-55.
     double y = 1.0lf;
@@ -51,7 +52,8 @@ float tf_log(float x) {
     float z = s * s;
     float tail = z * (0.666666667 + z * (0.4 + z * (0.285714286 + z * (0.222222222 + z * 0.191))));
     float half_square = 0.5 * f * f;
-    float y = e * 0.693145751953125 + (f - (half_square - (s * (half_square + tail) + e * 1.428606765330187e-6)));
+    precise float low = s * (half_square + tail) + e * 1.428606820309417e-6;
+    precise float y = e * 0.693145751953125 + (f - (half_square - low));
     uint bits = floatBitsToUint(x);
     if ((bits & 0x7fffffffu) == 0u) return -INF_F32;
     if (is_nan(x) || bits == 0x7f800000u) return x;
@@ -75,8 +77,8 @@ double tf_log(double x) {
     double tail = 0.0lf;
     for (int k = 12; k >= 1; k--) tail = z * (2.0lf / double(2 * k + 1) + tail);
     double half_square = 0.5lf * f * f;
-    double y = double(e) * 6.93147180369123816490e-01lf
-        + (f - (half_square - (s * (half_square + tail) + double(e) * 1.90821492927058770002e-10lf)));
+    precise double low = s * (half_square + tail) + double(e) * 1.90821492927058770002e-10lf;
+    precise double y = double(e) * 6.93147180369123816490e-01lf + (f - (half_square - low));
     if (((bits.y & 0x7fffffffu) | bits.x) == 0u) return -INF_F64;
     if (is_nan(x) || (is_inf(x) && (bits.y >> 31) == 0u)) return x;
     return (bits.y >> 31) != 0u ? NAN_F64 : y;

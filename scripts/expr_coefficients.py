@@ -105,6 +105,18 @@ FITS = [
     ("LGAMMA", "lgamma(x)/((x-1)(x-2)) on v = x - 1.625, x in [0.75, 2.5]", lambda v: lg(v + mp.mpf("1.625")), "-0.875", "0.875", 26, 55),
 ]
 
+# The positive zero of digamma.
+ROOT = mp.findroot(mp.digamma, mp.mpf("1.46163"))
+print("root", mp.nstr(ROOT, 40))
+
+
+def near_root(v):
+    x = v + mp.mpf("1.5")
+    return mp.digamma(x) / (x - ROOT) if abs(x - ROOT) > mp.mpf(10) ** -25 else mp.psi(1, ROOT)
+
+
+FITS.append(("DIGAMMA", "digamma(x)/(x - root) on v = x - 1.5, x in [1, 2]", near_root, "-0.5", "0.5", 26, 55))
+
 OUT = pathlib.Path(__file__).parent.parent / "crates/ops/src/expr/math/coefficients.rs"
 lines = ["//! Polynomials of the math library, lowest degree first. Written by scripts/expr_coefficients.py.", ""]
 for name, what, f, lo, hi, bits32, bits64 in FITS:

@@ -38,7 +38,7 @@ fn truncated<'a>(x: Value<'a>, to: DType) -> Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Converted as TensorFlow's Cast does: complex to real drops the imaginary part; anything to bool asks whether it is
+    /// Converted as TensorFlow's Cast does: complex to real (and to bool) drops the imaginary part; to bool asks whether it is
     /// not 0; integers wrap; floats to integers truncate, and what is out of range (NaN too) is the least int32 or int64,
     /// of whose bits narrower types take the lowest.
     pub fn cast(self, to: DType) -> Value<'a> {
@@ -49,9 +49,6 @@ impl<'a> Value<'a> {
         if to.is_complex() {
             let part = part_of(to);
             return self.re().cast(part).complex(self.im().cast(part));
-        }
-        if self.is_complex() && to == DType::Bool {
-            return self.not_equal(self.lit(0.0));
         }
         let x = self.re();
         if to == DType::Bool || !x.dtype().is_float() {

@@ -4,10 +4,12 @@ use super::{on_host, sets::*};
 use crate::KernelDef;
 use crate::expr::{Attr, ShapeRule, binary, compare, general, unary};
 
+const SHAPE_ERROR: &[Attr] = &[Attr::Bool("incompatible_shape_error")];
+
 /// Comparisons of everything but int32.
 pub const COMPARE: [KernelDef; 6] = [
-    compare("Equal", ALL_NOT_INT32, |x, y| x.equal(y)),
-    compare("NotEqual", ALL_NOT_INT32, |x, y| x.not_equal(y)),
+    compare("Equal", ALL_NOT_INT32, |x, y| x.equal(y)).with_attrs(SHAPE_ERROR).shaped(ShapeRule::BroadcastOrScalar),
+    compare("NotEqual", ALL_NOT_INT32, |x, y| x.not_equal(y)).with_attrs(SHAPE_ERROR).shaped(ShapeRule::BroadcastOrScalar),
     compare("Less", REAL_NOT_INT32, |x, y| x.lt(y)),
     compare("LessEqual", REAL_NOT_INT32, |x, y| x.le(y)),
     compare("Greater", REAL_NOT_INT32, |x, y| x.gt(y)),

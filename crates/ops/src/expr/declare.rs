@@ -25,6 +25,8 @@ pub enum Formula {
 pub enum ShapeRule {
     /// What all operands broadcast to.
     Broadcast,
+    /// What both operands broadcast to; where they don't and the first attribute (a flag) is false, a scalar.
+    BroadcastOrScalar,
     /// The first operand's; all have as many elements.
     Same,
     /// The first operand's, to which the others broadcast.
@@ -157,7 +159,10 @@ impl Expression {
     }
 
     /// The shape of the results, and what the operands are seen as.
-    pub fn views(&self, inputs: &Inputs<'_>) -> Result<Views> {
+    ///
+    /// Where shapes don't broadcast and the op's attribute `incompatible_shape_error` is false, the result is a scalar and
+    /// no operand is seen as anything.
+    pub fn views(&self, inputs: &Inputs<'_>, attrs: &[AttrValue]) -> Result<Views> {
         let first = inputs.shape(0)?;
         let own = || inputs.all().iter().map(|t| t.shape.clone()).collect();
         match self.shape {
@@ -172,6 +177,13 @@ impl Expression {
                     first.num_elements(),
                     t.num_elements()
                 ))),
+            },
+            ShapeRule::BroadcastOrScalar => match plan::broadcast(first, inputs.shape(1)?) {
+                Ok(output) => Ok(Views { output, inputs: own() }),
+                Err(_) if matches!(attrs, [AttrValue::Bool(false), ..]) => {
+                    Ok(Views { output: Shape::scalar(), inputs: Vec::new() })
+                }
+                Err(e) => Err(e),
             },
             ShapeRule::First => Ok(Views { output: first.clone(), inputs: own() }),
             ShapeRule::Custom(f) => f(inputs),

@@ -46,14 +46,12 @@ fn check(program: &Program, inputs: &[Tensor], scalars: &[f64], outputs: &[Tenso
     let wrong = |what: &str, expected: &dyn std::fmt::Debug, got: &dyn std::fmt::Debug| {
         Error::internal(format!("{}: {what}: expected {expected:?}, got {got:?}", program.name()))
     };
-    let types: Vec<DType> = inputs.iter().map(|t| t.dtype).collect();
-    if types != program.inputs() {
-        return Err(wrong("input types", &program.inputs(), &types));
+    let types = |tensors: &[Tensor]| tensors.iter().map(|t| t.dtype).collect::<Vec<DType>>();
+    if !inputs.iter().map(|t| t.dtype).eq(program.inputs().iter().copied()) {
+        return Err(wrong("input types", &program.inputs(), &types(inputs)));
     }
-    let expected: Vec<DType> = program.outputs().iter().map(|o| o.dtype).collect();
-    let got: Vec<DType> = outputs.iter().map(|t| t.dtype).collect();
-    if expected != got {
-        return Err(wrong("output types", &expected, &got));
+    if !outputs.iter().map(|t| t.dtype).eq(program.outputs().iter().map(|o| o.dtype)) {
+        return Err(wrong("output types", &program.outputs(), &types(outputs)));
     }
     if scalars.len() != program.scalars().len() {
         return Err(wrong("number of scalars", &program.scalars().len(), &scalars.len()));

@@ -24,6 +24,8 @@ pub struct Program {
     id: u64,
     graph: Graph,
     live: Vec<bool>,
+    cost: usize,
+    reads: Vec<bool>,
     inputs: Vec<DType>,
     scalars: Vec<DType>,
     outputs: Vec<Out>,
@@ -54,9 +56,14 @@ impl Program {
             return Err(Error::internal("an element-wise program without results"));
         }
         let live = graph.live(outputs.iter().flat_map(|o| [o.re, o.im]));
+        let free = |n: &Node| matches!(n, Node::Const(_) | Node::Input { .. } | Node::Scalar { .. });
+        let used = || graph.nodes().iter().zip(&live).filter(|(_, live)| **live).map(|((n, _), _)| n);
+        let cost = used().filter(|n| !free(n)).count();
+        let is_read = |i: usize| used().any(|n| matches!(n, Node::Input { index, .. } if usize::from(*index) == i));
+        let reads = (0..inputs.len()).map(is_read).collect();
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let (inputs, scalars) = (inputs.to_vec(), scalars.to_vec());
-        Ok(Self { name: name.into(), id, graph, live, inputs, scalars, outputs, modules: Default::default() })
+        Ok(Self { name: name.into(), id, graph, live, cost, reads, inputs, scalars, outputs, modules: Default::default() })
     }
 
     /// What it is called in error messages and profiles.
@@ -81,14 +88,12 @@ impl Program {
 
     /// Number of nodes needed for one element.
     pub fn cost(&self) -> usize {
-        let free = |n: &Node| matches!(n, Node::Const(_) | Node::Input { .. } | Node::Scalar { .. });
-        self.graph.nodes().iter().zip(&self.live).filter(|((n, _), live)| **live && !free(n)).count()
+        self.cost
     }
 
     /// Whether an operand's elements are read at all.
     pub fn reads(&self, index: usize) -> bool {
-        let is = |n: &Node| matches!(n, Node::Input { index: i, .. } if usize::from(*i) == index);
-        self.graph.nodes().iter().zip(&self.live).any(|((n, _), live)| *live && is(n))
+        self.reads.get(index).copied().unwrap_or(false)
     }
 
     /// The operands' element types.

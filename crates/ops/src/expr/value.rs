@@ -327,16 +327,23 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The lesser; NaN where either is NaN; `other` where both are equal (which matters for zeros).
+    /// The lesser; NaN where either is NaN. Of equal ones (which matters for zeros) the second, as TensorFlow's CPU vector
+    /// kernels choose; of float16 and bfloat16 the first, as its scalar ones do.
     pub fn minimum(self, other: Value<'a>) -> Value<'a> {
-        let r = self.lt(other).select(self, other);
-        if self.dtype.is_float() { self.is_nan().select(self, r) } else { r }
+        self.extreme(other, self.lt(other), other.lt(self))
     }
 
-    /// The greater; NaN where either is NaN; `other` where both are equal (which matters for zeros).
+    /// The greater, with the same rules.
     pub fn maximum(self, other: Value<'a>) -> Value<'a> {
-        let r = other.lt(self).select(self, other);
-        if self.dtype.is_float() { self.is_nan().select(self, r) } else { r }
+        self.extreme(other, other.lt(self), self.lt(other))
+    }
+
+    fn extreme(self, other: Value<'a>, first: Value<'a>, second: Value<'a>) -> Value<'a> {
+        if matches!(self.dtype, DType::F16 | DType::BF16) {
+            return (second | other.is_nan()).select(other, self);
+        }
+        let first = if self.dtype.is_float() { first | self.is_nan() } else { first };
+        first.select(self, other)
     }
 
     /// The largest integer not above.

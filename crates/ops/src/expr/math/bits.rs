@@ -67,7 +67,9 @@ pub fn scaled<'a>(x: Value<'a>, n: Value<'a>) -> Value<'a> {
     lifted.select(up, down)
 }
 
-/// 0 with the sign of x.
-pub fn zero_with_sign(x: Value<'_>) -> Value<'_> {
-    x * 0.0
+/// |r| with the sign of x, by the bits: some compilers take `x * 0` for 0.
+pub fn with_sign_of<'a>(r: Value<'a>, x: Value<'a>) -> Value<'a> {
+    let word = word_of(x.dtype());
+    let sign = x.bits_of(word, if word == DType::U64 { 1 << 63 } else { 1 << 31 });
+    ((r.abs().bitcast(word)) | (x.bitcast(word) & sign)).bitcast(x.dtype())
 }

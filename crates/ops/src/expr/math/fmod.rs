@@ -22,8 +22,7 @@ pub fn fmod<'a>(x: Value<'a>, y: Value<'a>) -> Value<'a> {
         (left.gt(left.lit(0.0)), [shifted.raw(Binary::Rem, divisor), left - by])
     });
     let r = a.exponent.lt(b.exponent).select(x.abs(), super::bits::scaled(r.convert(x.dtype()), b.exponent));
-    let signed = x.lt(x.lit(0.0)).select(-r, r);
-    let signed = r.is(0.0).select(super::bits::zero_with_sign(x), signed);
+    let signed = super::bits::with_sign_of(r, x);
     let finite = x.is_finite() & !zero_divisor;
     let r = finite.select(signed, x.lit(f64::NAN));
     (y.is_inf() & x.is_finite()).select(x, (x.is_nan() | y.is_nan()).select(x + y, r))

@@ -2,8 +2,8 @@
 
 use std::f64::consts::PI;
 
-use super::coefficients::{LGAMMA_32, LGAMMA_64};
-use super::eft::{polynomial, two_sum};
+use super::coefficients::{DIGAMMA_32, DIGAMMA_64, LGAMMA_32, LGAMMA_64};
+use super::eft::{constant, polynomial, two_sum};
 use super::log::log;
 use super::trig::{sin, tan};
 use crate::expr::Value;
@@ -13,7 +13,7 @@ const STIRLING: [f64; 8] =
     [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360_360.0, 1.0 / 156.0, -3617.0 / 122_400.0];
 
 /// Terms B_2k / 2k of digamma's series.
-const DIGAMMA: [f64; 8] =
+const ASYMPTOTIC: [f64; 8] =
     [1.0 / 12.0, -1.0 / 120.0, 1.0 / 252.0, -1.0 / 240.0, 1.0 / 132.0, -691.0 / 32_760.0, 1.0 / 12.0, -3617.0 / 8160.0];
 
 /// lgamma of x >= 1/2 or so (and of anything positive, less accurately near 0).
@@ -68,9 +68,14 @@ pub fn digamma(x: Value<'_>) -> Value<'_> {
     let r = 1.0 / y;
     let terms = if x.is_double() { 8 } else { 4 };
     let z = r * r;
-    let tail = r * 0.5 + z * polynomial(z, &DIGAMMA[..terms]);
+    let tail = r * 0.5 + z * polynomial(z, &ASYMPTOTIC[..terms]);
     let t = two_sum(log(y), sum);
     let p = t.hi + (t.lo + (lost - tail));
+    // Around its zero, where the terms above cancel.
+    let root = constant(x, 1.4616321449683622, 9.549995429965697e-17);
+    let c = if x.is_double() { DIGAMMA_64 } else { DIGAMMA_32 };
+    let near = ((x - root.hi) - root.lo) * polynomial(x - 1.5, c);
+    let p = (x.ge(x.lit(1.0)) & x.le(x.lit(2.0))).select(near, p);
     // psi(x) = psi(1 - x) - pi / tan(pi x), the tangent of x's distance from an integer.
     let d = x - x.round_even();
     let reflected = p - PI / tan(d * PI);

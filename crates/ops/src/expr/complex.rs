@@ -187,8 +187,11 @@ pub fn acosh(z: Value<'_>) -> Value<'_> {
 pub fn atanh(z: Value<'_>) -> Value<'_> {
     let (a, b) = (z.re(), z.im());
     let bb = b * b;
-    let far = 1.0 - a;
-    let re = (a * 4.0 / (far * far + bb)).log1p() * 0.25;
+    // Of |a|, since log1p is inaccurate near -1.
+    let m = a.abs();
+    let far = 1.0 - m;
+    let re = (m * 4.0 / (far * far + bb)).log1p() * 0.25;
+    let re = a.lt(a.lit(0.0)).select(-re, re);
     let im = (b * 2.0).atan2((1.0 - a) * (a + 1.0) - bb) * 0.5;
     re.complex(im)
 }

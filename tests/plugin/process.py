@@ -2,6 +2,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
@@ -32,7 +33,12 @@ def run(program, expect=0, timeout=300, **env):
         if value is not None:
             full[name] = value
     source = HEAD + textwrap.dedent(program)
-    done = subprocess.run([sys.executable, "-c", source], env=full, capture_output=True, text=True, timeout=timeout)
+    with tempfile.TemporaryDirectory() as folder:
+        # A file, not an argument: AutoGraph reads a function's source.
+        program = Path(folder) / "program.py"
+        program.write_text(source)
+        command = [sys.executable, str(program)]
+        done = subprocess.run(command, env=full, capture_output=True, text=True, timeout=timeout)
     if expect is not None:
         assert done.returncode == expect, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr[-6000:]}"
     return done.stdout, done.stderr

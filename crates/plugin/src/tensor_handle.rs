@@ -49,8 +49,10 @@ impl TensorHandle {
         let number = self.dtype_number();
         let dtype = DType::from_tf(number)
             .ok_or_else(|| Error::unimplemented(format!("TensorFlow's element type number {number} is not supported")))?;
-        let (shape, data) = (self.shape(), self.data());
+        let shape = self.shape();
         let empty = shape.num_elements() == 0;
+        // A tensor without elements may have no buffer, which TensorFlow's function does not bear.
+        let data = if empty { std::ptr::null_mut() } else { self.data() };
         let on_device = if empty { !host_if_empty() } else { is_device_address(data as u64) };
         if on_device {
             return Ok(Tensor::on_device(dtype, shape, DevicePtr(data as u64)));

@@ -308,7 +308,7 @@ impl Locked {
         let swapped = Swapped::new(self)?;
         let current = view(&swapped.handle)?;
         // SAFETY: a whole tensor.
-        if unsafe { (self.layout.ref_count_is_one)(raw_tensor(&swapped.handle).cast()) } {
+        if current.num_elements() == 0 || unsafe { (self.layout.ref_count_is_one)(raw_tensor(&swapped.handle).cast()) } {
             return Ok(current);
         }
         let shape: &Shape = &current.shape;

@@ -123,11 +123,9 @@ for name, what, f, lo, hi, bits32, bits64 in FITS:
     for suffix, bits in (("32", bits32), ("64", bits64)):
         coefficients, worst = fit(f, lo, hi, bits)
         lines.append(f"/// {what}; relative error {mp.nstr(worst, 2)}.")
-        digits = 10 if suffix == "32" else 18
         lines.append(f"pub const {name}_{suffix}: &[f64] = &[")
         for c in coefficients:
-            text = mp.nstr(c, digits, min_fixed=1, max_fixed=0)
-            lines.append(f"    {text},")
+            lines.append(f"    {float(c)!r},")
         lines.append("];")
         lines.append("")
         print(name, suffix, len(coefficients), mp.nstr(worst, 3), "largest", mp.nstr(max(abs(c) for c in coefficients), 3), flush=True)

@@ -105,40 +105,34 @@ impl<'p> Machine<'p> {
     fn node(&mut self, id: Id, len: usize) {
         let graph = self.program.graph();
         let ty = graph.ty(id);
-        let mut out = [0u64; CHUNK];
-        match graph.node(id) {
-            Node::Const(bits) => out = [*bits; CHUNK],
-            Node::Scalar { slot } => out = [self.scalars.get(usize::from(*slot)).copied().unwrap_or(0); CHUNK],
+        let lanes = |f: &dyn Fn(usize) -> u64| std::array::from_fn(|i| if i < len { f(i) } else { 0 });
+        let out: [u64; CHUNK] = match graph.node(id) {
+            Node::Const(bits) => [*bits; CHUNK],
+            Node::Scalar { slot } => [self.scalars.get(usize::from(*slot)).copied().unwrap_or(0); CHUNK],
             Node::Input { .. } | Node::Param { .. } => return,
             Node::Unary(op, a) => {
-                for i in 0..len {
-                    out[i] = eval::unary(*op, graph.ty(*a), self.get(*a)[i]);
-                }
+                let (ty, a) = (graph.ty(*a), self.get(*a));
+                lanes(&|i| eval::unary(*op, ty, a[i]))
             }
             Node::Binary(op, a, b) => {
-                for i in 0..len {
-                    out[i] = eval::binary(*op, graph.ty(*a), self.get(*a)[i], self.get(*b)[i]);
-                }
+                let (ty, a, b) = (graph.ty(*a), self.get(*a), self.get(*b));
+                lanes(&|i| eval::binary(*op, ty, a[i], b[i]))
             }
             Node::Select(c, a, b) => {
-                for i in 0..len {
-                    out[i] = if self.get(*c)[i] != 0 { self.get(*a)[i] } else { self.get(*b)[i] };
-                }
+                let (c, a, b) = (self.get(*c), self.get(*a), self.get(*b));
+                lanes(&|i| if c[i] != 0 { a[i] } else { b[i] })
             }
             Node::Convert(a) => {
-                for i in 0..len {
-                    out[i] = eval::convert(graph.ty(*a), ty, self.get(*a)[i]);
-                }
+                let (from, a) = (graph.ty(*a), self.get(*a));
+                lanes(&|i| eval::convert(from, ty, a[i]))
             }
             Node::Lookup { table, index } => {
-                let table = &graph.tables()[usize::from(*table)];
-                for i in 0..len {
-                    out[i] = table.get(self.get(*index)[i] as usize).copied().unwrap_or(0).into();
-                }
+                let (table, index) = (&graph.tables()[usize::from(*table)], self.get(*index));
+                lanes(&|i| table.get(index[i] as usize).copied().unwrap_or(0).into())
             }
-            Node::Bitcast(a) => out = *self.get(*a),
-            Node::Result { of, index } => out = *self.get(graph.loops()[usize::from(*of)].params[usize::from(*index)]),
-        }
+            Node::Bitcast(a) => *self.get(*a),
+            Node::Result { of, index } => *self.get(graph.loops()[usize::from(*of)].params[usize::from(*index)]),
+        };
         self.values[id as usize] = out;
     }
 

@@ -9,7 +9,7 @@ use crate::expr::Value;
 /// The upper bits of ln 2, with zeros below so that a product with an exponent is exact, and the rest.
 pub const LN2_SINGLE: (f64, f64) = (0.693_145_751_953_125, 1.428_606_820_309_417_2e-6);
 /// The same for f64.
-pub const LN2_DOUBLE: (f64, f64) = (0.693_147_180_369_123_816_490, 1.908_214_929_270_587_7e-10);
+pub const LN2_DOUBLE: (f64, f64) = (0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10);
 const LOG2_E: f64 = std::f64::consts::LOG2_E;
 
 /// ln 2 in two parts for x's type.

@@ -88,10 +88,10 @@ def lrn():
     attrs = {"depth_radius": 2, "bias": 1.5, "alpha": 0.3, "beta": 0.75}
     for i, more in enumerate((attrs, {}, {**attrs, "beta": 1.0, "depth_radius": 0}, {**attrs, "depth_radius": 50})):
         x = {"input": t("N", 3, 2, 9)}
-        yield case("LRN", NN if i < 2 else ("float32",), x, more, tol=ACCUM, dims={"N": 2}, special=False, tag=f"{i}")
+        yield case("LRN", ("float32", "float16") if i < 2 else ("float32",), x, more, tol=ACCUM, dims={"N": 2}, special=False, tag=f"{i}")
         # The gradient trusts that output_image is LRN(input_image); any values do to compare.
         args = {"input_grads": t(2, 3, 2, 9), "input_image": t(2, 3, 2, 9), "output_image": t(2, 3, 2, 9)}
-        yield case("LRNGrad", NN if i < 2 else ("float32",), args, more, tol=ACCUM, special=False, tag=f"{i}")
+        yield case("LRNGrad", ("float32", "float16") if i < 2 else ("float32",), args, more, tol=ACCUM, special=False, tag=f"{i}")
     yield case("LRN", ("float32",), {"input": t(2, 3, 4)}, {}, special=False, refused=True, tag="rank 3")
 
 

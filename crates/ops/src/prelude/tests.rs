@@ -8,7 +8,9 @@ use crate::test_device::local;
 fn launch(host: &Local, kernel: &Kernel, constants: &[u32], x: &Tensor, y: &Value, tail: &[u32], n: usize) -> Vec<u8> {
     let mut args = Args::new();
     args.read(x).unwrap().write(y.tensor()).unwrap();
-    tail.iter().for_each(|&v| drop(args.u32(v)));
+    for &v in tail {
+        args.u32(v);
+    }
     host.device().stream().launch_linear(kernel, constants, &args, n.div_ceil(64) as u64).unwrap();
     host.read(y).unwrap()
 }

@@ -109,7 +109,8 @@ impl Reducer {
         let mut first = true;
         loop {
             let pass = next_pass(&mut runs);
-            let done = !runs.iter().any(|r| r.reduced) && !(first && self.widen);
+            let more = runs.iter().any(|r| r.reduced) || (first && self.widen);
+            let done = !more;
             let to = if done { y.clone() } else { ctx.temp(self.partial, [pass.outer * pass.columns])? };
             self.pass(ctx, &from, &to, pass, first, done, count)?;
             if done {

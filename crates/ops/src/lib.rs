@@ -13,6 +13,7 @@ pub mod expr;
 mod gather;
 pub mod image;
 mod kernel_def;
+pub mod linalg;
 pub mod local;
 pub mod matmul;
 pub mod nn;

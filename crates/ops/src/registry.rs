@@ -26,6 +26,7 @@ pub const FAMILIES: &[&[KernelDef]] = &[
     crate::matmul::einsum::KERNELS,
     crate::gather::OPS,
     crate::image::KERNELS,
+    crate::linalg::KERNELS,
     crate::optimizer::KERNELS,
     crate::pool::OPS,
     crate::sort::OPS,

@@ -105,6 +105,14 @@ pub(super) const RULES: &[Rule] = &[
         let mom = mom * momentum + grad * lr / ((ms - mg.square()) + epsilon).sqrt();
         vec![var - mom, mg, ms, mom]
     }),
+    flagged("ResourceApplyFtrl", 3, 3, "multiply_linear_by_lr", |x, multiply| {
+        let &[var, accum, linear, grad, lr, l1, l2, lr_power] = x else { return wrong(x) };
+        ftrl([var, accum, linear], [grad, grad], [lr, l1, l2, lr_power], multiply)
+    }),
+    flagged("ResourceApplyFtrlV2", 3, 3, "multiply_linear_by_lr", |x, multiply| {
+        let &[var, accum, linear, grad, lr, l1, l2, l2_shrinkage, lr_power] = x else { return wrong(x) };
+        ftrl([var, accum, linear], [grad, grad + 2.0 * l2_shrinkage * var], [lr, l1, l2, lr_power], multiply)
+    }),
     rule("ResourceApplyProximalGradientDescent", 1, 4, |x, _| {
         let &[var, alpha, l1, l2, delta] = x else { return wrong(x) };
         vec![proximal(var - delta * alpha, alpha, l1, l2)]
@@ -119,6 +127,11 @@ pub(super) const RULES: &[Rule] = &[
         let &[var, m, lr, alpha, sign_decay, beta, grad] = x else { return wrong(x) };
         let m = m * beta + grad * (1.0 - beta);
         vec![var - lr * (alpha + sign_decay * (sign(grad) * sign(m))) * grad, m]
+    }),
+    rule("ResourceApplyPowerSign", 2, 6, |x, _| {
+        let &[var, m, lr, logbase, sign_decay, beta, grad] = x else { return wrong(x) };
+        let m = m * beta + grad * (1.0 - beta);
+        vec![var - lr * (logbase * sign_decay * (sign(grad) * sign(m))).exp() * grad, m]
     }),
 ];
 
@@ -140,4 +153,19 @@ fn sign(x: Value<'_>) -> Value<'_> {
 fn proximal<'a>(v: Value<'a>, rate: Value<'a>, l1: Value<'a>, l2: Value<'a>) -> Value<'a> {
     let shrunk = sign(v) * (v.abs() - rate * l1).maximum(v.lit(0.0));
     l1.gt(l1.lit(0.0)).select(shrunk, v) / (1.0 + l2 * rate)
+}
+
+/// Variables: var, accum, linear. Gradients: as given, with shrinkage. Scalars: lr, l1, l2, lr_power.
+fn ftrl<'a>(variables: [Value<'a>; 3], gradients: [Value<'a>; 2], scalars: [Value<'a>; 4], multiply: bool) -> Vec<Value<'a>> {
+    let ([var, accum, linear], [grad, shrunk], [lr, l1, l2, lr_power]) = (variables, gradients, scalars);
+    let new_accum = accum + grad.square();
+    let power = |v: Value<'a>| lr_power.is(-0.5).select(v.sqrt(), v.pow(-lr_power));
+    let (high, low) = (power(new_accum), power(accum));
+    let (linear, bound, y) = if multiply {
+        (linear + (shrunk * lr - (high - low) * var), l1 * lr, high + 2.0 * l2 * lr)
+    } else {
+        (linear + (shrunk - (high - low) / lr * var), l1, high / lr + 2.0 * l2)
+    };
+    let x = bound * sign(linear) - linear;
+    vec![linear.abs().gt(bound).select(x / y, var.lit(0.0)), new_accum, linear]
 }

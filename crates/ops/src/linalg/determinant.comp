@@ -1,0 +1,38 @@
+// Determinants from LU factors, a thread each: the value, or its sign and the logarithm of its magnitude.
+// variants: T = f32 f64; KIND = value log
+#include "prelude.glsl"
+#include "math.glsl"
+
+layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Ints { int v[]; };
+
+PUSH_ARGS {
+    READ(T, lu);
+    Ints from;       // [batch, n]: a permutation
+    WRITE(T, y);     // value, or sign
+    WRITE(T, log_y);
+    uint batch, n;
+} args;
+
+void main() {
+    uint b = global_index(), n = args.n;
+    if (b >= args.batch) return;
+    T_In lu = AT(T, args.lu, b, n * n);
+    T value = T(1), log_value = T(0);
+    for (uint k = 0; k < n; k++) {
+        T d = LOAD(T, lu, k * n + k);
+        // The sign of a permutation: -1 for each pair in the wrong order.
+        for (uint j = k + 1; j < n; j++) {
+            if (args.from.v[b * n + j] < args.from.v[b * n + k]) value = -value;
+        }
+#if KIND == KIND_value
+        value *= d;
+#else
+        value *= T(sign(d));
+        log_value += tf_log(abs(d));
+#endif
+    }
+    STORE(T, args.y, b, value);
+#if KIND == KIND_log
+    STORE(T, args.log_y, b, log_value);
+#endif
+}

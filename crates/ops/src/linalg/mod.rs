@@ -1,0 +1,63 @@
+//! Linear algebra on the matrices of a batch, each by one workgroup: factorisations, solving, determinants.
+
+mod factor;
+mod qr;
+mod solve;
+
+use tfvk_device::{DType, Error, Result, Shape};
+
+use crate::{KernelDef, TypeConstraint, t};
+
+/// Threads of a workgroup; the shaders' shared arrays have as many elements.
+const THREADS: u32 = 128;
+
+const T: &[TypeConstraint] = &[t("T", &[DType::F32, DType::F64])];
+const LU: &[TypeConstraint] = &[t("T", &[DType::F32, DType::F64]), t("output_idx_type", &[DType::I32])];
+
+/// The family's kernels.
+pub const KERNELS: &[KernelDef] = &[
+    KernelDef::kernel("Qr", T, qr::make),
+    KernelDef::kernel("Cholesky", T, factor::cholesky),
+    KernelDef::kernel("Lu", LU, factor::lu),
+    KernelDef::kernel("MatrixDeterminant", T, factor::determinant),
+    KernelDef::kernel("LogMatrixDeterminant", T, factor::log_determinant),
+    KernelDef::kernel("MatrixInverse", T, solve::inverse),
+    KernelDef::kernel("MatrixSolve", T, solve::solve),
+    KernelDef::kernel("MatrixTriangularSolve", T, solve::triangular),
+];
+
+/// A batch of matrices: how many, rows, columns.
+#[derive(Clone, Copy)]
+struct Matrices {
+    batch: u32,
+    rows: u32,
+    columns: u32,
+}
+
+/// Splits a shape into its batch and its two inner dimensions.
+fn matrices(shape: &Shape, name: &str) -> Result<Matrices> {
+    let Some(split) = shape.rank().checked_sub(2) else {
+        return Err(Error::invalid_argument(format!("{name} must have rank >= 2, got {shape}")));
+    };
+    let small = |n: i64| u32::try_from(n).ok().filter(|&n| n < 1 << 31);
+    let batch = small(shape[..split].iter().product());
+    match (batch, small(shape[split]), small(shape[split + 1]), small(shape[split] * shape[split + 1])) {
+        (Some(batch), Some(rows), Some(columns), Some(_)) => Ok(Matrices { batch, rows, columns }),
+        _ => Err(Error::unimplemented(format!("{name} of {shape}"))),
+    }
+}
+
+/// The same; the matrices must be square.
+fn square(shape: &Shape, name: &str) -> Result<Matrices> {
+    let m = matrices(shape, name)?;
+    if m.rows != m.columns {
+        return Err(Error::invalid_argument(format!("{name} matrices must be square, got {} != {}", m.rows, m.columns)));
+    }
+    Ok(m)
+}
+
+/// The dimensions before the inner two, and then these.
+fn batch_shape(shape: &Shape, inner: &[i64]) -> Shape {
+    let outer = shape.rank().saturating_sub(2);
+    shape[..outer].iter().chain(inner).copied().collect()
+}

@@ -1,0 +1,43 @@
+//! Qr.
+
+use smallvec::smallvec;
+use tfvk_device::{Args, Kernel, Result, Shape};
+
+use super::{THREADS, batch_shape, matrices};
+use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
+
+struct Qr {
+    kernel: &'static Kernel,
+    full: bool,
+}
+
+pub(super) fn make(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
+    let kernel = shader::QR.get(&[node.dtype("T")?.into()])?;
+    Ok(Box::new(Qr { kernel, full: node.bool("full_matrices")? }))
+}
+
+impl OpKernel for Qr {
+    fn outputs(&self, inputs: &Inputs<'_>) -> Result<Outputs> {
+        let shape = inputs.shape(0)?;
+        let m = matrices(shape, "input")?;
+        let (rows, columns) = (i64::from(m.rows), i64::from(m.columns));
+        let inner = if self.full { rows } else { rows.min(columns) };
+        let (q, r) = (batch_shape(shape, &[rows, inner]), batch_shape(shape, &[inner, columns]));
+        Ok(smallvec![Output::Shape(q), Output::Shape(r)])
+    }
+
+    fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
+        let (a, q, r) = (ctx.input(0)?, ctx.output(0)?, ctx.output(1)?);
+        let m = matrices(&a.shape, "input")?;
+        let inner = if self.full { m.rows } else { m.rows.min(m.columns) };
+        let work = ctx.temp(a.dtype, a.shape.clone())?;
+        let tau = ctx.temp(a.dtype, Shape::from([i64::from(m.batch), i64::from(m.rows.min(m.columns))]))?;
+        if a.num_elements() > 0 {
+            ctx.stream().copy(work.device_ptr()?, a.device_ptr()?, a.bytes())?;
+        }
+        let mut args = Args::new();
+        args.read_write(&work)?.read_write(&tau)?.write(&q)?.write(&r)?;
+        args.u32(m.batch).u32(m.rows).u32(m.columns).u32(inner).u32(inner);
+        ctx.stream().launch_linear(self.kernel, &[THREADS, 1, 1], &args, u64::from(m.batch))
+    }
+}

@@ -1,0 +1,90 @@
+"""Images: resizing, cropping, projective transforms, colours, patches. Positions are exact, so few tolerances are needed."""
+from table import ACCUM, EXACT, FLOATS, INTS, REALS, Tol, case, const, normal, t, ulps, uniform
+
+CLOSE = Tol("norm", 1e-6, 2e-6, 4e-3, 1.6e-2)
+# Height and width of input and output: up, down, odd ratios, one pixel, the same.
+SIZES = (((5, 7), (10, 14)), ((9, 8), (4, 3)), ((4, 6), (7, 5)), ((1, 1), (3, 4)), ((6, 5), (1, 1)), ((5, 5), (5, 5)), ((3, 40), (37, 3)))
+MODES = ({"align_corners": False, "half_pixel_centers": True}, {"align_corners": False, "half_pixel_centers": False}, {"align_corners": True, "half_pixel_centers": False})
+
+
+def resizes():
+    for i, (a, b) in enumerate(SIZES):
+        for m, attrs in enumerate(MODES):
+            tag, dims = f"{a} {b} {m}", {"B": (2, 0, 1), "C": (3, 1, 5)} if i == 0 else {"B": (2,), "C": (3,)}
+            every = i < 2
+            images, size = t("B", *a, "C"), const(list(b))
+            yield case("ResizeBilinear", REALS if every else ("float32",), {"images": images, "size": size}, attrs, tol=ulps(2), dims=dims, tag=tag, special=False)
+            yield case("ResizeBicubic", REALS if every else ("float32",), {"images": images, "size": size}, attrs, tol=CLOSE, dims=dims, tag=tag, special=False)
+            yield case("ResizeNearestNeighbor", REALS if every else ("float32",), {"images": images, "size": size}, attrs, tol=EXACT, dims=dims, tag=tag)
+            grads = t("B", *b, "C", dtype="float32")
+            yield case("ResizeBilinearGrad", FLOATS if every else ("float32",), {"grads": grads, "original_image": images}, attrs, tol=CLOSE, dims=dims, tag=tag, special=False)
+            yield case("ResizeBicubicGrad", ("float32", "float64"), {"grads": grads, "original_image": images}, attrs, tol=CLOSE, dims=dims, tag=tag, special=False)
+            of_size = {"grads": t("B", *b, "C"), "size": const(list(a))}
+            kinds = tuple(d for d in REALS if d not in ("int16", "uint16", "uint32", "uint64", "int64")) if every else ("float32",)
+            yield case("ResizeNearestNeighborGrad", kinds, of_size, attrs, tol=CLOSE, dims=dims, tag=tag, special=False)
+
+
+BOXES = [[0.0, 0.0, 1.0, 1.0], [0.1, 0.2, 0.8, 0.9], [-0.2, 0.3, 0.5, 1.3], [0.9, 0.8, 0.1, 0.2], [0.5, 0.5, 0.5, 0.5]]
+OWNERS = [0, 1, 1, 0, 1]
+
+
+def crops():
+    boxes, owners = const(BOXES, "float32"), const(OWNERS)
+    for method in ("bilinear", "nearest"):
+        for size in ([4, 5], [1, 1], [1, 6], [9, 3]):
+            inputs = {"image": t(2, 7, 6, "C"), "boxes": boxes, "box_ind": owners, "crop_size": const(size)}
+            attrs = {"method": method, "extrapolation_value": -1.5}
+            few = REALS if size == [4, 5] else ("float32",)
+            yield case("CropAndResize", few, inputs, attrs, tol=CLOSE, dims={"C": (3, 1)}, tag=f"{method} {size}", special=False)
+            inputs = {"grads": t(5, *size, 3, dtype="float32"), "boxes": boxes, "box_ind": owners, "image_size": const([2, 7, 6, 3])}
+            yield case("CropAndResizeGradImage", ("float32", "float16", "float64"), inputs, {"method": method, "T": "$T"}, tol=CLOSE, tag=f"{method} {size}", special=False)
+            if method == "bilinear":
+                inputs = {"grads": t(5, *size, 3, dtype="float32"), "image": t(2, 7, 6, 3), "boxes": boxes, "box_ind": owners}
+                few = ("float32", "float16", "float64", "uint8") if size == [4, 5] else ("float32",)
+                yield case("CropAndResizeGradBoxes", few, inputs, {"method": method}, tol=Tol("norm", 1e-5, 1e-5, 1e-5, 1e-5), tag=f"{size}", special=False)
+
+
+TRANSFORMS = {
+    "shift": [[1, 0, 1.25, 0, 1, -0.5, 0, 0]],
+    "turn": [[0.8, -0.6, 2.0, 0.6, 0.8, -1.0, 0, 0], [1.5, 0.25, -3.0, 0.125, 0.75, 1.0, 0, 0]],
+    "far": [[1, 0, -17.5, 0, 1, 33.0, 0, 0]],
+    "perspective": [[1, 0.1, 0, 0.2, 1, 0.3, 0.01, 0.02]],
+}
+
+
+def projections():
+    for name, rows in TRANSFORMS.items():
+        for mode in ("CONSTANT", "REFLECT", "WRAP", "NEAREST"):
+            for how in ("NEAREST", "BILINEAR"):
+                kinds = ("float32", "float16", "bfloat16", "float64", "uint8", "int32", "int64") if name == "turn" else ("float32",)
+                attrs = {"interpolation": how, "fill_mode": mode}
+                inputs = {"images": t(2, 5, 6, 3), "transforms": const(rows, "float32"), "output_shape": const([7, 4])}
+                yield case("ImageProjectiveTransformV2", kinds, inputs, attrs, tol=CLOSE, tag=f"{name} {mode} {how}", special=False)
+                inputs = {**inputs, "fill_value": const(2.0, "float32")}
+                yield case("ImageProjectiveTransformV3", kinds[:1], inputs, attrs, tol=CLOSE, tag=f"{name} {mode} {how}", special=False)
+
+
+def colours():
+    pixels = t("N", 5, 3, dist=uniform(0, 1))
+    for amount in (0.3, -0.7, 0.0):
+        yield case("AdjustHue", ("float32",), {"images": pixels, "delta": const(amount, "float32")}, tol=CLOSE, dims={"N": 4}, tag=str(amount), special=False)
+    for amount in (0.3, 2.5, 0.0):
+        yield case("AdjustSaturation", ("float32",), {"images": pixels, "scale": const(amount, "float32")}, tol=CLOSE, dims={"N": 4}, tag=str(amount), special=False)
+        images = {"images": t("B", 5, 7, "C"), "contrast_factor": const(amount, "float32")}
+        yield case("AdjustContrastv2", ("float32",), images, tol=CLOSE, dims={"B": 2, "C": (3, 1)}, tag=str(amount), special=False)
+    yield case("RGBToHSV", FLOATS, {"images": pixels}, tol=CLOSE, dims={"N": (4, 1, 200)}, special=False)
+    yield case("HSVToRGB", FLOATS, {"images": pixels}, tol=CLOSE, dims={"N": (4, 1, 200)}, special=False)
+    grey = const([[0.5, 0.5, 0.5], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 1.0]], None)
+    for op, name, value in (("AdjustHue", "delta", 0.4), ("AdjustSaturation", "scale", 0.5), ("RGBToHSV", None, 0), ("HSVToRGB", None, 0)):
+        yield case(op, ("float32",), {"images": grey, **({name: const(value, "float32")} if name else {})}, tol=CLOSE, tag="corners")
+
+
+def patches():
+    for padding in ("SAME", "VALID"):
+        for k, s, r in (((3, 3), (1, 1), (1, 1)), ((2, 3), (2, 1), (1, 2)), ((1, 1), (3, 2), (1, 1)), ((4, 4), (4, 4), (1, 1))):
+            attrs = {n: [1, *v, 1] for n, v in (("ksizes", k), ("strides", s), ("rates", r))}
+            kinds = REALS + ("complex64", "bool") if k == (3, 3) else ("float32",)
+            yield case("ExtractImagePatches", kinds, {"images": t("B", 9, 8, "C")}, {**attrs, "padding": padding}, tol=EXACT, dims={"B": (2, 0, 1), "C": (3, 1)}, tag=f"{padding} {k} {s} {r}", special=False)
+
+
+CASES = [*resizes(), *crops(), *projections(), *colours(), *patches()]

@@ -1,0 +1,51 @@
+"""Linear algebra on batches of matrices. Matrices are kept well-conditioned, since a factorisation amplifies rounding."""
+import numpy as np
+
+from table import Tol, case, const, t, uniform
+
+DOUBLES = ("float32", "float64")
+NEAR = Tol("norm", 1e-10, 2e-4)
+SQUARES = (1, 2, 3, 7, 33, 130)
+
+
+def spread(n, batch=(), seed=0):
+    """Dominated by its diagonal, in no order."""
+    a = np.random.default_rng(seed).normal(size=(*batch, n, n)) + 3 * np.sqrt(n) * np.eye(n)[np.random.default_rng(seed + 1).permutation(n)]
+    return a.tolist()
+
+
+def positive(n, batch=()):
+    a = np.random.default_rng(n).normal(size=(*batch, n, n))
+    return (a @ np.swapaxes(a, -1, -2) / n + np.eye(n)).tolist()
+
+
+def rows():
+    for shape in ((5, 3), (3, 5), (4, 4), (2, 6, 4), (1, 1), (70, 40), (40, 200), (3, 0)):
+        for full in (False, True):
+            yield case("Qr", DOUBLES, {"input": t(*shape)}, {"full_matrices": full}, tol=NEAR, tag=f"{shape} {full}", special=False)
+    yield case("Qr", DOUBLES, {"input": const([[0.0, 1.0], [0.0, 2.0], [0.0, 0.0]], None)}, {"full_matrices": False}, tol=NEAR, tag="zero column")
+
+
+def squares():
+    for n in SQUARES:
+        a = const(spread(n), None)
+        yield case("MatrixInverse", DOUBLES, {"input": a}, {"adjoint": n % 2 == 0}, tol=NEAR, tag=str(n))
+        yield case("MatrixSolve", DOUBLES, {"matrix": a, "rhs": t(n, 4)}, {"adjoint": n % 2 == 0}, tol=NEAR, tag=str(n), special=False)
+        yield case("Lu", DOUBLES, {"input": a}, {"output_idx_type": "int32"}, tol=NEAR, tag=str(n))
+        yield case("Cholesky", DOUBLES, {"input": const(positive(n), None)}, tol=NEAR, tag=str(n))
+        yield case("LogMatrixDeterminant", DOUBLES, {"input": a}, tol=NEAR, tag=str(n))
+        for lower in (False, True):
+            for adjoint in (False, True):
+                inputs = {"matrix": const((np.asarray(spread(n)) * 0.1 + 2 * np.eye(n)).tolist(), None), "rhs": t(n, 3)}
+                yield case("MatrixTriangularSolve", DOUBLES, inputs, {"lower": lower, "adjoint": adjoint}, tol=NEAR, tag=f"{n} {lower} {adjoint}", special=False)
+        if n < 8:
+            yield case("MatrixDeterminant", DOUBLES, {"input": a}, tol=NEAR, tag=str(n))
+    batch = const(spread(4, (2, 3)), None)
+    yield case("MatrixInverse", DOUBLES, {"input": batch}, tol=NEAR, tag="batch")
+    yield case("MatrixDeterminant", DOUBLES, {"input": batch}, tol=NEAR, tag="batch")
+    yield case("MatrixSolve", DOUBLES, {"matrix": batch, "rhs": t(2, 3, 4, 1)}, tol=NEAR, tag="batch", special=False)
+    yield case("Cholesky", DOUBLES, {"input": const(positive(5, (3,)), None)}, tol=NEAR, tag="batch")
+    yield case("MatrixTriangularSolve", DOUBLES, {"matrix": t(3, 4, 4, dist=uniform(0.5, 1.5)), "rhs": t(2, 1, 4, 2)}, {"lower": True, "adjoint": False}, tol=NEAR, tag="broadcast", special=False)
+
+
+CASES = [*rows(), *squares()]

@@ -1,5 +1,6 @@
 // Colour arithmetic on pixels of three channels.
-// variants: KIND = hue saturation rgb_to_hsv hsv_to_rgb; T = FLOAT
+// variants: KIND = hue saturation; T = f16 f32
+// variants: KIND = rgb_to_hsv hsv_to_rgb; T = FLOAT
 #include "prelude.glsl"
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Floats { float v[]; };

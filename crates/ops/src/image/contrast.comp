@@ -1,5 +1,5 @@
 // AdjustContrastv2: (x - mean) * factor + mean, the mean over the pixels of a channel of an image. A workgroup a channel.
-// variants: T = FLOAT
+// variants: T = f16 f32
 #include "prelude.glsl"
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Floats { float v[]; };

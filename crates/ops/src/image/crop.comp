@@ -1,5 +1,5 @@
 // CropAndResize: boxes of [batch, in_height, in_width, channels] to float [boxes, height, width, channels].
-// variants: T = REAL
+// variants: T = i8 u8 i16 u16 i32 i64 f16 f32 f64
 #include "prelude.glsl"
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) writeonly buffer FloatsOut { float v[]; };

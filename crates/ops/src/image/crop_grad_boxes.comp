@@ -1,5 +1,5 @@
 // CropAndResizeGradBoxes: a workgroup a box adds up what each crop pixel says about the box's edges.
-// variants: T = REAL
+// variants: T = i8 u8 i16 u16 i32 i64 f16 f32 f64
 #include "prelude.glsl"
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Floats { float v[]; };

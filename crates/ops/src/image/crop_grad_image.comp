@@ -1,6 +1,6 @@
 // CropAndResizeGradImage: each pixel of [batch, in_height, in_width, channels] gathers from the crops that it went into, in
 // order. `dy` is float [boxes, height, width, channels].
-// variants: T = FLOAT
+// variants: T = f16 f32 f64
 #include "prelude.glsl"
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Floats { float v[]; };

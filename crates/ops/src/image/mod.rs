@@ -6,7 +6,7 @@ mod patches;
 mod projective;
 mod resize;
 
-use tfvk_device::DType;
+use tfvk_device::DType::{self, BF16, F16, F32, F64, I8, I16, I32, I64, U8, U16};
 
 use crate::{KernelDef, TypeConstraint, t, types};
 
@@ -24,26 +24,31 @@ fn moved_as(dtype: DType) -> (DType, i64) {
     }
 }
 
-const REAL: &[TypeConstraint] = &[t("T", types::REAL)];
+// What TensorFlow's OpDefs allow.
+const RESIZED: &[TypeConstraint] = &[t("T", &[I8, U8, I16, U16, I32, I64, F16, BF16, F32, F64])];
+const NEAREST_GRAD: &[TypeConstraint] = &[t("T", &[I8, U8, I32, F16, BF16, F32, F64])];
+const CROPPED: &[TypeConstraint] = &[t("T", &[I8, U8, I16, U16, I32, I64, F16, F32, F64])];
+const CROP_GRAD: &[TypeConstraint] = &[t("T", &[F16, F32, F64])];
+const PROJECTED: &[TypeConstraint] = &[t("dtype", &[U8, I32, I64, F16, BF16, F32, F64])];
+const ADJUSTED: &[TypeConstraint] = &[t("T", &[F16, F32])];
 const FLOAT: &[TypeConstraint] = &[t("T", types::FLOAT)];
-const IMAGE: &[TypeConstraint] = &[t("dtype", types::REAL)];
 
 /// The family's kernels.
 pub const KERNELS: &[KernelDef] = &[
-    KernelDef::kernel("ResizeBilinear", REAL, resize::bilinear).host(&["size"]),
-    KernelDef::kernel("ResizeBicubic", REAL, resize::bicubic).host(&["size"]),
-    KernelDef::kernel("ResizeNearestNeighbor", REAL, resize::nearest).host(&["size"]),
+    KernelDef::kernel("ResizeBilinear", RESIZED, resize::bilinear).host(&["size"]),
+    KernelDef::kernel("ResizeBicubic", RESIZED, resize::bicubic).host(&["size"]),
+    KernelDef::kernel("ResizeNearestNeighbor", RESIZED, resize::nearest).host(&["size"]),
     KernelDef::kernel("ResizeBilinearGrad", FLOAT, resize::bilinear_grad),
-    KernelDef::kernel("ResizeBicubicGrad", &[t("T", &[DType::F32, DType::F64])], resize::bicubic_grad),
-    KernelDef::kernel("ResizeNearestNeighborGrad", REAL, resize::nearest_grad).host(&["size"]),
-    KernelDef::kernel("CropAndResize", REAL, crop::forward).host(&["crop_size"]),
-    KernelDef::kernel("CropAndResizeGradImage", FLOAT, crop::grad_image).host(&["image_size"]),
-    KernelDef::kernel("CropAndResizeGradBoxes", REAL, crop::grad_boxes),
-    KernelDef::kernel("ImageProjectiveTransformV2", IMAGE, projective::make).host(&["output_shape"]),
-    KernelDef::kernel("ImageProjectiveTransformV3", IMAGE, projective::make).host(&["output_shape", "fill_value"]),
-    KernelDef::kernel("AdjustContrastv2", FLOAT, colour::contrast),
-    KernelDef::kernel("AdjustHue", FLOAT, colour::hue),
-    KernelDef::kernel("AdjustSaturation", FLOAT, colour::saturation),
+    KernelDef::kernel("ResizeBicubicGrad", &[t("T", &[F32, F64])], resize::bicubic_grad),
+    KernelDef::kernel("ResizeNearestNeighborGrad", NEAREST_GRAD, resize::nearest_grad).host(&["size"]),
+    KernelDef::kernel("CropAndResize", CROPPED, crop::forward).host(&["crop_size"]),
+    KernelDef::kernel("CropAndResizeGradImage", CROP_GRAD, crop::grad_image).host(&["image_size"]),
+    KernelDef::kernel("CropAndResizeGradBoxes", CROPPED, crop::grad_boxes),
+    KernelDef::kernel("ImageProjectiveTransformV2", PROJECTED, projective::make).host(&["output_shape"]),
+    KernelDef::kernel("ImageProjectiveTransformV3", PROJECTED, projective::make).host(&["output_shape", "fill_value"]),
+    KernelDef::kernel("AdjustContrastv2", ADJUSTED, colour::contrast),
+    KernelDef::kernel("AdjustHue", ADJUSTED, colour::hue),
+    KernelDef::kernel("AdjustSaturation", ADJUSTED, colour::saturation),
     KernelDef::kernel("RGBToHSV", FLOAT, colour::rgb_to_hsv),
     KernelDef::kernel("HSVToRGB", FLOAT, colour::hsv_to_rgb),
     KernelDef::kernel("ExtractImagePatches", &[t("T", types::ALL)], patches::make),

@@ -1,5 +1,5 @@
 // ImageProjectiveTransform: each output pixel is read where a projection says, [batch, height, width, channels].
-// variants: T = REAL
+// variants: T = u8 i32 i64 f16 bf16 f32 f64
 #include "prelude.glsl"
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Floats { float v[]; };

@@ -1,5 +1,5 @@
 // ResizeBilinear and ResizeBicubic: [batch, in_height, in_width, channels] to float [batch, height, width, channels].
-// variants: MODE = bilinear bicubic; T = REAL
+// variants: MODE = bilinear bicubic; T = i8 u8 i16 u16 i32 i64 f16 bf16 f32 f64
 #include "prelude.glsl"
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) writeonly buffer Floats { float v[]; };

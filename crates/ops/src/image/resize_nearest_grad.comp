@@ -1,5 +1,5 @@
 // The gradient of ResizeNearestNeighbor: each input pixel adds up, in order, the output pixels that were copied from it.
-// variants: T = REAL
+// variants: T = i8 u8 i32 f16 bf16 f32 f64
 #include "prelude.glsl"
 
 PUSH_ARGS {

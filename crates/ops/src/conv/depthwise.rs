@@ -65,10 +65,16 @@ impl OpKernel for Depthwise {
         if largest >= i64::from(i32::MAX) {
             return Err(Error::unimplemented(format!("a tensor of {largest} elements; expected fewer than 2^31")));
         }
-        match self.pass {
-            Pass::FilterGradient => filter_gradient(ctx, &g, &source, &other, &result),
-            pass => elements(ctx, &g, pass, &source, &other, &result),
-        }
+        run(ctx, &g, self.pass, &source, &other, &result)
+    }
+}
+
+/// Launches a convolution whose groups have one input channel each; operands as in [`super::launch::Conv`], below 2^31
+/// elements.
+pub fn run(ctx: &mut Compute<'_>, g: &Geometry, pass: Pass, source: &Tensor, other: &Tensor, result: &Tensor) -> Result<()> {
+    match pass {
+        Pass::FilterGradient => filter_gradient(ctx, g, source, other, result),
+        _ => elements(ctx, g, pass, source, other, result),
     }
 }
 

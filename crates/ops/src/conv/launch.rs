@@ -2,6 +2,7 @@
 
 use tfvk_device::{Args, Error, Result, Tensor};
 
+use super::depthwise;
 use super::divide::divisor;
 use super::geometry::Geometry;
 use crate::matmul::choice::{Choice, Machine, Size, Tile, choose};
@@ -53,6 +54,16 @@ impl Conv {
             return self.halves(ctx, largest, choice);
         }
         if choice.is_none() {
+            let g = &self.geometry;
+            if g.group_channels == 1
+                && g.groups() > 1
+                && g.filter[0] == 1
+                && g.input[0] == 1
+                && self.epilogue.is_none()
+                && self.result.dtype.is_float()
+            {
+                return depthwise::run(ctx, g, self.pass, &self.source, &self.other, &self.result);
+            }
             if let Some(product) = self.as_product() {
                 return product.run(ctx);
             }

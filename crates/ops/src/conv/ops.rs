@@ -129,3 +129,80 @@ impl OpKernel for ConvOp {
         Conv { pass: self.pass, geometry, source, other, result, epilogue }.run(ctx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tfvk_device::DType;
+
+    use crate::local::{Attr, Local, Node, Value};
+    use crate::test_device::local;
+
+    fn up(host: &Local, shape: &[i64], v: &[f32]) -> Value {
+        let bytes: Vec<u8> = v.iter().flat_map(|x| x.to_le_bytes()).collect();
+        host.upload(DType::F32, tfvk_device::Shape::new(shape), &bytes).unwrap()
+    }
+
+    fn floats(host: &Local, v: &Value) -> Vec<f32> {
+        host.read(v).unwrap().chunks(4).map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
+    }
+
+    fn strings(list: &[&str]) -> Attr {
+        Attr::Strings(list.iter().map(|s| (*s).into()).collect())
+    }
+
+    /// Each activation after each layout's bias, against the plain op and the same on the host.
+    #[test]
+    fn fused_bias_and_activation() {
+        let Some(host) = local() else { return };
+        let values = |n: i64| (0..n).map(|i| ((i * 5 + i / 3) % 7 - 3) as f32 / 2.0).collect::<Vec<f32>>();
+        let bias = [1.0f32, -8.0, 0.5, 20.0, -3.5];
+        for (format, shape, filter) in
+            [("NHWC", [2, 4, 5, 3], [3, 3, 3, 5]), ("NCHW", [2, 3, 4, 5], [3, 3, 3, 5]), ("NHWC", [2, 4, 4, 4], [1, 1, 4, 5])]
+        {
+            let (x, w) =
+                (up(&host, &shape, &values(shape.iter().product())), up(&host, &filter, &values(filter.iter().product())));
+            let node = |op: &str| {
+                let node = Node::new(op).dtype("T", DType::F32).attr("strides", Attr::Ints(vec![1; 4]));
+                node.attr("padding", Attr::String("SAME".into())).attr("data_format", Attr::String(format.into()))
+            };
+            let plain = host.run(&node("Conv2D"), &[x.clone(), w.clone()]).unwrap().remove(0);
+            let area = if format == "NCHW" { 20 } else { 1 };
+            let sums: Vec<f32> = floats(&host, &plain).iter().enumerate().map(|(i, v)| v + bias[i / area % 5]).collect();
+            let cases: [(&str, fn(f32) -> f32); 6] = [
+                ("", |v| v),
+                ("Relu", |v| v.max(0.0)),
+                ("Relu6", |v| v.clamp(0.0, 6.0)),
+                ("Elu", |v| if v < 0.0 { v.exp_m1() } else { v }),
+                ("LeakyRelu", |v| if v > 0.0 { v } else { v * 0.25 }),
+                ("GeluExact", f32::abs),
+            ];
+            for (name, f) in cases {
+                let ops = if name.is_empty() { vec!["BiasAdd"] } else { vec!["BiasAdd", name] };
+                let fused = node("_FusedConv2D").attr("fused_ops", strings(&ops)).attr("leakyrelu_alpha", Attr::Float(0.25));
+                let fused = fused.attr("TArgs", Attr::Types(vec![DType::F32])).attr("num_args", Attr::Int(1));
+                let got = floats(&host, &host.run(&fused, &[x.clone(), w.clone(), up(&host, &[5], &bias)]).unwrap()[0]);
+                for (g, s) in got.iter().zip(&sums) {
+                    if name == "GeluExact" {
+                        // Between 0 and the identity, and close to one of them away from 0.
+                        assert!(*g <= s.max(0.0) + 1e-5 && *g >= s.min(0.0).max(-0.17) - 1e-5, "{format} gelu({s}) = {g}");
+                        continue;
+                    }
+                    assert!((g - f(*s)).abs() <= 1e-5 * s.abs().max(1.0), "{format} {name}({s}) = {g}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fused_matmul() {
+        let Some(host) = local() else { return };
+        let (x, w, b) = (
+            up(&host, &[2, 2], &[1.0, 2.0, 3.0, 4.0]),
+            up(&host, &[2, 2], &[1.0, -1.0, 1.0, -1.0]),
+            up(&host, &[2], &[1.0, 2.0]),
+        );
+        let node = Node::new("_FusedMatMul").dtype("T", DType::F32).attr("num_args", Attr::Int(1));
+        let node = node.attr("fused_ops", strings(&["BiasAdd", "Relu"]));
+        assert_eq!(floats(&host, &host.run(&node, &[x, w, b]).unwrap()[0]), [4.0, 0.0, 8.0, 0.0]);
+    }
+}

@@ -205,6 +205,7 @@ fn strides_paddings_dilations_groups() {
         Case { dilation: [1, 2, 3], ..case([9, 10], 2, 3, [3, 3], 1, "SAME") },
         Case { explicit: [0, 0, 2, 1, 0, 3], ..case([6, 6], 3, 4, [3, 3], 2, "EXPLICIT") },
         Case { groups: 2, ..case([5, 5], 8, 8, [3, 3], 1, "SAME") },
+        Case { groups: 6, ..case([5, 6], 6, 12, [3, 3], 1, "SAME") },
         Case { groups: 3, ..case([5, 5], 6, 9, [3, 3], 2, "VALID") },
         Case { input: [4, 5, 3], filter: [2, 3, 2], stride: [2, 1, 1], ..case([0, 0], 3, 4, [0, 0], 1, "SAME") },
     ];

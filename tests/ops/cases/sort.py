@@ -21,6 +21,9 @@ def cases():
     for op in ("LowerBound", "UpperBound"):
         for out in ("int32", "int64"):
             yield case(op, REALS if out == "int32" else ("float32",), {"sorted_inputs": rows, "values": t(2, 6, dist=uniform(0, 11))}, {"out_type": out}, tol=EXACT, tag=out, special=False)
+    for dtype in ("int32", "int64"):
+        for k in (1, 3):
+            yield case("InTopKV2", (dtype,), {"predictions": t(6, 9, dtype="float32"), "targets": const([0, 8, 3, 9, -1, 4], None), "k": const(k, None)}, tag=f"{dtype} {k}")
     moved = ("float32", "int64", "bool", "bfloat16", "complex64", "int32")
     yield case("DynamicPartition", moved, {"data": t(7, 3), "partitions": const([2, 0, 0, 3, 2, 2, 0])}, {"num_partitions": 5}, tol=EXACT)
     yield case("DynamicPartition", ("float32",), {"data": t(2, 3, 2), "partitions": const([[1, 0, 1], [1, 1, 0]])}, {"num_partitions": 2}, tol=EXACT, tag="matrix")

@@ -73,11 +73,18 @@ fn launch(ctx: &Compute<'_>, dst: &Tensor, value: Option<&Tensor>, bits: &[u8; 1
 /// An element size as the shaders spell it.
 pub fn size_word(dtype: DType) -> Result<&'static str> {
     match dtype.size() {
-        1 => Ok("1"),
-        2 => Ok("2"),
-        4 => Ok("4"),
-        8 => Ok("8"),
-        16 => Ok("16"),
-        _ => Err(Error::internal(format!("{dtype} elements cannot be moved"))),
+        0 => Err(Error::internal(format!("{dtype} elements cannot be moved"))),
+        size => Ok(unit_word(size as u64)),
+    }
+}
+
+/// A unit of 1, 2, 4, 8 or 16 bytes as the shaders spell it.
+pub fn unit_word(unit: u64) -> &'static str {
+    match unit {
+        1 => "1",
+        2 => "2",
+        4 => "4",
+        8 => "8",
+        _ => "16",
     }
 }

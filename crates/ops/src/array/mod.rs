@@ -12,6 +12,7 @@ mod mirror_pad_grad;
 mod mover;
 mod one_hot;
 mod pad;
+mod parts;
 mod range;
 mod reverse;
 mod reverse_sequence;
@@ -22,7 +23,7 @@ mod split;
 mod transpose;
 mod view;
 
-pub(crate) use fill::{fill, fill_bits};
+pub(crate) use fill::{fill, fill_bits, unit_word};
 pub(crate) use mover::{copy_all, threads};
 pub(crate) use one_hot::count;
 

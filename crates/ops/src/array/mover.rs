@@ -5,6 +5,7 @@ use smallvec::{SmallVec, smallvec};
 use tfvk_device::{DType, Error, Memory, Result, Shape, Tensor};
 
 use super::fill::fill;
+use super::parts;
 use super::view::{Move, View};
 use crate::{Compute, Inputs, OpKernel, Output, Outputs, copy};
 
@@ -102,6 +103,9 @@ impl<M: Mover> OpKernel for Moving<M> {
             }
             None => None,
         };
+        if one_launch(ctx, &program)? {
+            return Ok(());
+        }
         for step in &program.steps {
             match step {
                 Step::Fill(dst, value) => {
@@ -120,6 +124,37 @@ impl<M: Mover> OpKernel for Moving<M> {
         }
         Ok(())
     }
+}
+
+/// Carries out a program that only joins inputs into output 0, or cuts one input into the outputs, if it can be done with
+/// few launches.
+fn one_launch(ctx: &Compute<'_>, program: &Program) -> Result<bool> {
+    let ends = |step: &Step| match step {
+        Step::Move(Place::Input(i), Place::Output(o), _) => Some((*i, *o)),
+        _ => None,
+    };
+    let Some(all) = program.steps.iter().map(ends).collect::<Option<SmallVec<[_; 8]>>>() else { return Ok(false) };
+    if all.len() < 2 {
+        return Ok(false);
+    }
+    let cut = all.iter().all(|e| e.0 == all[0].0);
+    if !cut && !all.iter().all(|e| e.1 == all[0].1) {
+        return Ok(false);
+    }
+    let whole = if cut { ctx.input(all[0].0)? } else { ctx.output(all[0].1)? };
+    if !parts::on_device(&whole) {
+        return Ok(false);
+    }
+    let mut found = Vec::with_capacity(all.len());
+    for (step, (i, o)) in program.steps.iter().zip(&all) {
+        let Step::Move(_, _, mv) = step else { return Ok(false) };
+        if mv.len() == 0 {
+            continue;
+        }
+        let Some(rows) = parts::Rows::of(mv, cut) else { return Ok(false) };
+        found.push((if cut { ctx.output(*o)? } else { ctx.input(*i)? }, rows));
+    }
+    parts::move_parts(ctx, &whole, &found, cut)
 }
 
 fn place(ctx: &Compute<'_>, place: Place, temp: Option<&Tensor>) -> Result<Tensor> {

@@ -4,7 +4,7 @@
 use smallvec::{SmallVec, smallvec};
 use tfvk_device::{Args, DType, Error, Memory, Result, Shape, Tensor};
 
-use crate::array::threads;
+use crate::array::{threads, unit_word};
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
 
 /// Dimensions that one index may span.
@@ -81,17 +81,6 @@ pub fn nd(params: &Shape, indices: &Shape) -> Result<Plan> {
 pub(super) fn unit(bytes: u64, a: &Tensor, b: &Tensor) -> Result<u64> {
     let all = bytes | a.device_ptr()?.0 | b.device_ptr()?.0 | 16;
     Ok(1 << all.trailing_zeros())
-}
-
-/// `SIZE` of a unit as the shaders spell it.
-pub(super) fn unit_word(unit: u64) -> &'static str {
-    match unit {
-        1 => "1",
-        2 => "2",
-        4 => "4",
-        8 => "8",
-        _ => "16",
-    }
 }
 
 /// `IX` of an index type.

@@ -73,7 +73,7 @@ void finish(uint key, uint x, T acc) {
     T_Out row = AT_OUT(T, args.dst, key, args.inner);
 #if T_IS_FLOAT || T_IS_COMPLEX
     if (SCALE == 1u) acc /= T(run_length(key));
-    if (SCALE == 2u) acc /= T(sqrt(float(run_length(key))));
+    if (SCALE == 2u) acc /= sqrt(T(run_length(key)));
 #elif T_IS_INTEGER
     if (SCALE == 1u) acc /= T(run_length(key));
 #endif

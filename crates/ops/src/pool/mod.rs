@@ -7,6 +7,7 @@ mod window;
 use crate::types::{FLOAT, REAL};
 use crate::{KernelDef, TypeConstraint, t};
 use pool::pool;
+use tfvk_device::DType::*;
 
 const fn k(op: &'static str, types: &'static [TypeConstraint]) -> KernelDef {
     KernelDef::kernel(op, types, pool)
@@ -15,10 +16,13 @@ const fn k(op: &'static str, types: &'static [TypeConstraint]) -> KernelDef {
 const T_REAL: &[TypeConstraint] = &[t("T", REAL)];
 const T_FLOAT: &[TypeConstraint] = &[t("T", FLOAT)];
 
+/// What TensorFlow's OpDef allows.
+const T_MAX_POOL: &[TypeConstraint] = &[t("T", &[I8, I16, I32, I64, U8, U16, F16, BF16, F32, F64])];
+
 /// The family.
 pub const OPS: &[KernelDef] = &[
-    k("MaxPool", T_REAL),
-    k("MaxPoolV2", T_REAL).host(&["ksize", "strides"]),
+    k("MaxPool", T_MAX_POOL),
+    k("MaxPoolV2", T_MAX_POOL).host(&["ksize", "strides"]),
     k("MaxPoolGrad", T_REAL),
     k("MaxPoolGradV2", T_REAL).host(&["ksize", "strides"]),
     k("MaxPoolGradGrad", T_REAL),

@@ -28,6 +28,10 @@ pub enum Tile {
     Matrix256,
     /// 64 x 64 by 128 threads, on matrix units.
     Matrix64,
+    /// A row times a matrix whose columns lie along k: 4 columns by 128 threads.
+    VectorAlongK,
+    /// A row times a matrix whose rows lie along n: 128 columns by 128 threads.
+    VectorAcross,
 }
 
 impl Tile {
@@ -39,6 +43,8 @@ impl Tile {
             Tile::T32 => "32",
             Tile::Matrix256 => "256",
             Tile::Matrix64 => "64",
+            // That shader has one variant a type.
+            Tile::VectorAlongK | Tile::VectorAcross => "",
         }
     }
 
@@ -49,6 +55,8 @@ impl Tile {
             Tile::T64 | Tile::Matrix64 => (64, 64),
             Tile::T32 => (32, 64),
             Tile::Matrix256 => (128, 256),
+            Tile::VectorAlongK => (1, 4),
+            Tile::VectorAcross => (1, 128),
         }
     }
 
@@ -56,8 +64,13 @@ impl Tile {
     pub const fn threads(self) -> u32 {
         match self {
             Tile::T128 | Tile::T64 | Tile::Matrix256 => 256,
-            Tile::T32 | Tile::Matrix64 => 128,
+            Tile::T32 | Tile::Matrix64 | Tile::VectorAlongK | Tile::VectorAcross => 128,
         }
+    }
+
+    /// Whether it is one of `matvec.comp`.
+    pub const fn is_vector(self) -> bool {
+        matches!(self, Tile::VectorAlongK | Tile::VectorAcross)
     }
 
     /// Whether it is a tile of `matmul_coop.comp`.
@@ -72,6 +85,7 @@ impl Tile {
         match self {
             Tile::T128 | Tile::T64 => 2 * 16 * (m + n + 8) * 4,
             Tile::T32 => 16 * (m + n + 8) * 4,
+            Tile::VectorAlongK | Tile::VectorAcross => 128 * 32,
             // Operands in rows of 40 halves, and 16 rows of 20 floats a subgroup.
             Tile::Matrix256 | Tile::Matrix64 => (m + n) * 80 + self.threads() / 32 * 16 * 20 * 4,
         }
@@ -87,6 +101,7 @@ impl Tile {
     pub fn step(self, dtype: DType) -> u64 {
         match dtype.size() {
             _ if self.on_matrix_units() => 32,
+            _ if self.is_vector() => 8,
             16 => 4,
             8 => 8,
             _ => 16,
@@ -141,6 +156,15 @@ impl Machine {
         };
         let matrix_units = [adapter.features.f16 && has(DType::F16), adapter.features.bf16_coopmat && has(DType::BF16)];
         Self { invocations: adapter.limits.max_invocations, shared: adapter.limits.shared_memory, busy, matrix_units }
+    }
+
+    /// How to multiply a row by a matrix, where there is a kernel for that.
+    pub fn vector_tile(self, size: Size, dtype: DType, along_k: bool) -> Option<Choice> {
+        let tile = if along_k { Tile::VectorAlongK } else { Tile::VectorAcross };
+        let worth_it = size.m == 1 && size.n * size.k >= 4096 && dtype.is_float();
+        // Its workgroups are small and wait for memory: it takes many to keep that busy.
+        let many = Machine { busy: self.busy * 4, ..self };
+        worth_it.then(|| Choice { tile, k_part: split(size, dtype, tile, many) })
     }
 
     /// The tile on matrix units for a product of this type, if it has them.

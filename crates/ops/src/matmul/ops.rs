@@ -15,18 +15,18 @@ const T: &[DType] = &[F16, BF16, F32, F64, I16, I32, I64, U8, U16, U32, U64, C64
 pub const KERNELS: &[KernelDef] = &[
     KernelDef::kernel("MatMul", &[t("T", T)], MatMul::plain),
     KernelDef::kernel("_FusedMatMul", &[t("T", types::FLOAT_NN)], MatMul::fused),
-    KernelDef::kernel("BatchMatMul", &[t("T", T)], BatchMatMul::new),
-    KernelDef::kernel("BatchMatMulV2", &[t("T", T)], BatchMatMul::new),
-    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[F16]), t("Tb", &[F16]), t("Tout", &[F16])], BatchMatMul::new),
-    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[BF16]), t("Tb", &[BF16]), t("Tout", &[BF16])], BatchMatMul::new),
-    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[F32]), t("Tb", &[F32]), t("Tout", &[F32])], BatchMatMul::new),
-    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[F64]), t("Tb", &[F64]), t("Tout", &[F64])], BatchMatMul::new),
-    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[I16]), t("Tb", &[I16]), t("Tout", &[I16])], BatchMatMul::new),
-    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[I32]), t("Tb", &[I32]), t("Tout", &[I32])], BatchMatMul::new),
-    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[I64]), t("Tb", &[I64]), t("Tout", &[I64])], BatchMatMul::new),
-    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[C64]), t("Tb", &[C64]), t("Tout", &[C64])], BatchMatMul::new),
-    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[C128]), t("Tb", &[C128]), t("Tout", &[C128])], BatchMatMul::new),
-    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[I8, U8]), t("Tb", &[I8, U8]), t("Tout", &[I32])], BatchMatMul::new),
+    KernelDef::kernel("BatchMatMul", &[t("T", T)], BatchMatMul::make),
+    KernelDef::kernel("BatchMatMulV2", &[t("T", T)], BatchMatMul::make),
+    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[F16]), t("Tb", &[F16]), t("Tout", &[F16])], BatchMatMul::make),
+    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[BF16]), t("Tb", &[BF16]), t("Tout", &[BF16])], BatchMatMul::make),
+    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[F32]), t("Tb", &[F32]), t("Tout", &[F32])], BatchMatMul::make),
+    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[F64]), t("Tb", &[F64]), t("Tout", &[F64])], BatchMatMul::make),
+    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[I16]), t("Tb", &[I16]), t("Tout", &[I16])], BatchMatMul::make),
+    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[I32]), t("Tb", &[I32]), t("Tout", &[I32])], BatchMatMul::make),
+    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[I64]), t("Tb", &[I64]), t("Tout", &[I64])], BatchMatMul::make),
+    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[C64]), t("Tb", &[C64]), t("Tout", &[C64])], BatchMatMul::make),
+    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[C128]), t("Tb", &[C128]), t("Tout", &[C128])], BatchMatMul::make),
+    KernelDef::kernel("BatchMatMulV3", &[t("Ta", &[I8, U8]), t("Tb", &[I8, U8]), t("Tout", &[I32])], BatchMatMul::make),
 ];
 
 struct MatMul {
@@ -103,7 +103,7 @@ struct Sizes {
 }
 
 impl BatchMatMul {
-    fn new(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
+    fn make(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
         Ok(Box::new(Self { adj_x: node.bool("adj_x")?, adj_y: node.bool("adj_y")?, broadcasts: node.op() != "BatchMatMul" }))
     }
 

@@ -79,7 +79,24 @@ impl Product {
     pub(crate) fn run_as(&self, ctx: &mut Compute<'_>, choice: Option<Choice>) -> Result<()> {
         let mut p = self.clone();
         p.simplify();
+        if p.n == 1 && p.m > 1 && p.c_row() == 1 {
+            p.transpose();
+        }
         p.launch_all(ctx, choice)
+    }
+
+    /// A single column as a single row, for which there is a kernel.
+    fn transpose(&mut self) {
+        let (a_row, b_row) = (self.a_row(), self.b_row());
+        std::mem::swap(&mut self.a, &mut self.b);
+        (self.a.row, self.b.row) = (Some(b_row), Some(a_row));
+        (self.m, self.n, self.c_row) = (1, self.m, None);
+        self.batch.iter_mut().for_each(|d| std::mem::swap(&mut d.a, &mut d.b));
+        self.epilogue.along = match self.epilogue.along {
+            BiasAlong::M => BiasAlong::N,
+            BiasAlong::N => BiasAlong::M,
+            BiasAlong::None => BiasAlong::None,
+        };
     }
 
     fn a_row(&self) -> u64 {
@@ -163,11 +180,18 @@ impl Product {
         let (ta, tb, tc) = (self.a.tensor.dtype, self.b.tensor.dtype, self.c.dtype);
         let choice = choice.unwrap_or_else(|| {
             let machine = Machine::of(ctx.device().adapter());
-            let matrix = if self.in_eights() { machine.matrix_tile(size, tc) } else { None };
-            matrix.unwrap_or_else(|| choose(size, tc, tiles(tc), machine))
+            let vector = machine.vector_tile(size, tc, self.b.along_k);
+            let matrix = || if self.in_eights() { machine.matrix_tile(size, tc) } else { None };
+            vector.or_else(matrix).unwrap_or_else(|| choose(size, tc, tiles(tc), machine))
         });
-        let shader = if choice.tile.on_matrix_units() { &shader::MATMUL_COOP } else { &shader::MATMUL };
-        let kernel = shader.get(&[ta.into(), tb.into(), tc.into(), choice.tile.word().into()])?;
+        let types = [ta.into(), tb.into(), tc.into()];
+        let kernel = match choice.tile {
+            tile if tile.is_vector() => shader::MATVEC.get(&types)?,
+            tile => {
+                let shader = if tile.on_matrix_units() { &shader::MATMUL_COOP } else { &shader::MATMUL };
+                shader.get(&[types[0], types[1], types[2], tile.word().into()])?
+            }
+        };
         let parts = choice.parts(self.k);
         let split = parts > 1 || !self.epilogue.activation.in_tile();
         if !split {

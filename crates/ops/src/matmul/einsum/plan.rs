@@ -94,8 +94,8 @@ fn try_plan(x: &View, y: &View, z: &View, swapped: bool) -> Option<Plan> {
 
 /// How a matrix of (size, stride) along its outer index and along k lies: along k?, row length.
 fn matrix((outer, outer_stride): (i64, i64), (k, k_stride): (i64, i64)) -> Option<(bool, u64)> {
-    let along_k = (k == 1 || k_stride == 1).then(|| (true, if outer == 1 { k } else { outer_stride } as u64));
-    let across = (outer == 1 || outer_stride == 1).then(|| (false, if k == 1 { outer } else { k_stride } as u64));
+    let along_k = (k == 1 || k_stride == 1).then_some((true, if outer == 1 { k } else { outer_stride } as u64));
+    let across = (outer == 1 || outer_stride == 1).then_some((false, if k == 1 { outer } else { k_stride } as u64));
     // A single column or row fits both ways: the one that reads fours.
     if k == 1 { across.or(along_k) } else { along_k.or(across) }
 }

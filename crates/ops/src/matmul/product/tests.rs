@@ -81,6 +81,12 @@ fn every_type_size_and_transposition() {
             check(&host, DType::F32, size, t);
         }
     }
+    for t in ways {
+        check(&host, DType::F32, (1, 131, 67), t);
+        check(&host, DType::F32, (132, 1, 68), t);
+    }
+    check(&host, DType::BF16, (1, 136, 64), (false, false));
+    check(&host, DType::F64, (131, 1, 65), (false, false));
     // A pipeline takes the software device half a second, so the other types share what is left.
     let types = [DType::F16, DType::BF16, DType::F64, DType::I32, DType::I64, DType::C64];
     for (dtype, t) in types.into_iter().zip(ways.into_iter().cycle()) {

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     fn divide(n: u32, [x, y]: [u32; 2]) -> u32 {
-        let high = (u64::from(n) * u64::from(y) >> 32) as u32;
+        let high = ((u64::from(n) * u64::from(y)) >> 32) as u32;
         (high + n) >> (x >> 26)
     }
 

@@ -168,7 +168,8 @@ mod tests {
             let plain = host.run(&node("Conv2D"), &[x.clone(), w.clone()]).unwrap().remove(0);
             let area = if format == "NCHW" { 20 } else { 1 };
             let sums: Vec<f32> = floats(&host, &plain).iter().enumerate().map(|(i, v)| v + bias[i / area % 5]).collect();
-            let cases: [(&str, fn(f32) -> f32); 6] = [
+            type Activation = fn(f32) -> f32;
+            let cases: [(&str, Activation); 6] = [
                 ("", |v| v),
                 ("Relu", |v| v.max(0.0)),
                 ("Relu6", |v| v.clamp(0.0, 6.0)),

@@ -247,7 +247,7 @@ impl crate::OpKernel for Fixed {
 #[test]
 fn every_tile_and_split() {
     let Some(host) = local() else { return };
-    let limits = host.device().adapter().limits.clone();
+    let limits = host.device().adapter().limits;
     for tile in [Tile::T128, Tile::T64, Tile::T32] {
         if limits.max_invocations < tile.threads() || limits.shared_memory < 34_000 {
             continue;

@@ -85,7 +85,8 @@ def cases():
         pooled = (shape[0], *(out_size(n, a, b, padding) for n, a, b in zip(shape[1:4], k, s)), shape[4])
         attrs = {"ksize": [1, *k, 1], "strides": [1, *s, 1], "padding": padding}
         types = ("float32", "bfloat16")
-        yield case("MaxPool3D", types, {"input": t(*shape)}, attrs, tol=EXACT, tag=tag)
+        # Where a NaN meets a number, TensorFlow's answer depends on how it vectorised.
+        yield case("MaxPool3D", types, {"input": t(*shape)}, attrs, tol=EXACT, tag=tag, special="finite")
         yield case("AvgPool3D", types, {"input": t(*shape)}, attrs, tag=tag, special=False)
         x = np.random.RandomState(9).permutation(int(np.prod(shape))).reshape(shape) % 251
         y = pooled_max3(x, k, s, padding)

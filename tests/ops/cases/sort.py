@@ -8,14 +8,12 @@ def cases():
     for shape in (("N",), (3, "N"), (2, "N", 5)):
         yield case("Where", BOOL, {"condition": t(*shape)}, tol=EXACT, dims={"N": (7, 0, 1, 300)}, tag=f"{len(shape)}")
     yield case("Where", BOOL, {"condition": t(30011)}, tol=EXACT, tag="long")
-    yield case("Where", BOOL, {"condition": t()}, tol=EXACT, tag="scalar")
     yield case("Where", ("float32", "int64", "int8", "complex64", "float64", "uint8"), {"condition": t(5, 7, dist=uniform(0, 3))}, tol=EXACT, tag="numbers", special="finite")
     for width, k in ((9, 3), (300, 300), (1, 1), (700, 5), (12, 0)):
         few = REALS if width == 9 else ("float32", "bfloat16", "int64")
         yield case("TopKV2", few, {"input": t(3, width), "k": const(k)}, {"sorted": True}, tol=EXACT, tag=f"{width} {k}", special="finite")
     yield case("TopKV2", REALS, {"input": t(2, 5000), "k": const(40)}, {"sorted": True}, tol=EXACT, tag="long", special="finite")
     yield case("TopKV2", ("float32",), {"input": t(9001, dist=distinct()), "k": const(9001)}, {"sorted": True}, tol=EXACT, tag="all", special=False)
-    yield case("TopK", ("float32",), {"input": t(2, 3, 7)}, {"k": 2, "sorted": True}, tol=EXACT, special=False)
     yield case("TopKV2", ("float32",), {"input": t(3), "k": const(4)}, {"sorted": True}, tag="too many", refused=True)
     rows = const([[1, 2, 2, 5, 9], [0, 3, 4, 4, 4]], None)
     for op in ("LowerBound", "UpperBound"):

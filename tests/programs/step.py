@@ -8,7 +8,11 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+# The programs stand beside the checkout: `shared/programs/core.py` and the modules that it loads.
+PROGRAMS = Path(__file__).resolve().parents[3] / "shared" / "programs"
+if not (PROGRAMS / "core.py").exists():
+    sys.exit(f"the end-to-end programs are missing: no {PROGRAMS / 'core.py'}")
+sys.path.insert(0, str(PROGRAMS))
 import core
 from core import np, tf
 

@@ -14,6 +14,8 @@ import pytest
 from tensorflow_vulkan import placement
 
 HERE = Path(__file__).parent
+# The programs stand beside the checkout.
+PROGRAMS = HERE.parents[2] / "shared" / "programs"
 TARGET = HERE.parents[1] / "target" / "programs"
 NAMES = [line.split("#")[0].strip() for line in (HERE / "list.txt").read_text().splitlines() if line.split("#")[0].strip()]
 RTOL, ATOL = 2e-3, 1e-4
@@ -43,7 +45,9 @@ def run(out, device, names, **env):
 
 @pytest.fixture(scope="module")
 def cpu():
-    key = hashlib.sha256(b"".join(f.read_bytes() for f in sorted(HERE.glob("*.py")) if not f.name.startswith("test_")))
+    sources = [HERE / "step.py", *sorted(PROGRAMS.glob("*.py"))]
+    assert len(sources) > 1, f"the end-to-end programs are missing: nothing in {PROGRAMS}"
+    key = hashlib.sha256(b"".join(f.read_bytes() for f in sources))
     key.update((importlib.metadata.version("tensorflow-cpu") + importlib.metadata.version("keras")).encode())
     TARGET.mkdir(parents=True, exist_ok=True)
     return run(TARGET / f"cpu-{key.hexdigest()[:16]}.jsonl", "/device:CPU:0", NAMES, TFVK_VISIBLE_DEVICES="-1")

@@ -87,6 +87,14 @@ fn every_type_size_and_transposition() {
     }
     check(&host, DType::BF16, (1, 136, 64), (false, false));
     check(&host, DType::F64, (131, 1, 65), (false, false));
+    // Sizes that matrix units take, where there are any: both of their tiles, incomplete ones, steps of K cut short.
+    for (dtype, t) in [DType::F16, DType::BF16].into_iter().flat_map(|d| ways.map(|t| (d, t))) {
+        check(&host, dtype, (136, 264, 40), t);
+    }
+    if host.device().adapter().features.coopmat_khr.is_some() {
+        check(&host, DType::F16, (2056, 2312, 40), (false, false));
+        check(&host, DType::BF16, (2056, 2312, 40), (true, true));
+    }
     // A pipeline takes the software device half a second, so the other types share what is left.
     let types = [DType::F16, DType::BF16, DType::F64, DType::I32, DType::I64, DType::C64];
     for (dtype, t) in types.into_iter().zip(ways.into_iter().cycle()) {

@@ -6,8 +6,15 @@ use std::ops::{Deref, DerefMut};
 use smallvec::SmallVec;
 
 /// Dimensions, outermost first; row-major, in elements. Up to 8 are stored inline.
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
+#[derive(PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[i64; 8]>);
+
+/// One copy of memory; the derived clone would go element by element, and every launch clones shapes.
+impl Clone for Shape {
+    fn clone(&self) -> Self {
+        Self(SmallVec::from_slice(&self.0))
+    }
+}
 
 impl Shape {
     /// A shape of these dimensions.

@@ -132,28 +132,38 @@ enum Owned {
 impl Drop for Owned {
     fn drop(&mut self) {
         if let Owned::Device { pool, ptr, bytes } = self {
-            pool.free.lock().unwrap_or_else(PoisonError::into_inner).entry(*bytes).or_default().push(*ptr);
+            pool.give(*ptr, *bytes);
         }
     }
 }
 
-/// Freed device blocks by size. The stream is in order, so a block can be used again at once.
+/// Freed device blocks by size: a short list, searched in order. The stream is in order, so a block can be used again at once.
 struct Pool {
     device: Arc<Device>,
-    free: Mutex<HashMap<u64, Vec<DevicePtr>>>,
+    free: Mutex<Vec<(u64, Vec<DevicePtr>)>>,
 }
 
 impl Pool {
     fn take(&self, bytes: u64) -> Result<DevicePtr> {
-        let pooled = self.free.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&bytes).and_then(Vec::pop);
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let pooled = free.iter_mut().find(|(size, _)| *size == bytes).and_then(|(_, blocks)| blocks.pop());
+        drop(free);
         pooled.map_or_else(|| self.device.allocate(bytes), Ok)
+    }
+
+    fn give(&self, ptr: DevicePtr, bytes: u64) {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        match free.iter_mut().find(|(size, _)| *size == bytes) {
+            Some((_, blocks)) => blocks.push(ptr),
+            None => free.push((bytes, vec![ptr])),
+        }
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
         let blocks = std::mem::take(self.free.get_mut().unwrap_or_else(PoisonError::into_inner));
-        for ptr in blocks.into_values().flatten() {
+        for ptr in blocks.into_iter().flat_map(|(_, blocks)| blocks) {
             // Nothing more can be done about an error here; a lost device has freed it already.
             let _ = self.device.deallocate(ptr);
         }

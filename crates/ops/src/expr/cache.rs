@@ -15,23 +15,23 @@ const MAX_VARIANTS: usize = 64;
 /// Programs kept for nodes to share.
 const MAX_PROGRAMS: usize = 4096;
 
-/// The compiled variants of one program.
+/// The compiled variants of one program: a short list, quicker to search than to hash.
 #[derive(Default)]
-pub struct Modules(Mutex<HashMap<Variant, Arc<Kernel>>>);
+pub struct Modules(Mutex<Vec<(Variant, Arc<Kernel>)>>);
 
 impl Modules {
     /// The kernel for a variant, generated at first use.
     pub fn get(&self, program: &Program, variant: &Variant) -> Result<Arc<Kernel>> {
-        if let Some(k) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(variant) {
+        if let Some((_, k)) = self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().find(|(v, _)| v == variant) {
             return Ok(k.clone());
         }
         let words = spirv::generate(program, variant)?;
         let kernel = Arc::new(Kernel::from_words(program.name(), words));
-        let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if map.len() >= MAX_VARIANTS {
-            map.clear();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_VARIANTS {
+            known.clear();
         }
-        map.insert(variant.clone(), kernel.clone());
+        known.push((variant.clone(), kernel.clone()));
         Ok(kernel)
     }
 }

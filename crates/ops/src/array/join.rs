@@ -55,7 +55,7 @@ impl Mover for Concat {
         let mut program = Program::new(shape.clone());
         for i in first..first + n {
             let s = inputs.shape(i)?;
-            program = program.moving(i, Move::new(s, View::dense(s), View::dense(&shape).from_index(&at)));
+            program = program.moving(i, Move::new(s, View::dense(s), View::dense(&shape).starting_at(&at)));
             at[axis] += s[axis];
         }
         Ok(program)

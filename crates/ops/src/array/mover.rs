@@ -31,6 +31,7 @@ pub enum Value {
 
 /// One step; steps take effect in order.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // Nearly every step is a move.
 pub enum Step {
     /// Every element of `0` becomes `1`.
     Fill(Place, Value),

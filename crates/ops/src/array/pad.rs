@@ -45,7 +45,7 @@ impl Mover for Pad {
         }
         let shape: Axes = x.iter().zip(&pads).map(|(d, (a, b))| a + d + b).collect();
         let before: Axes = pads.iter().map(|p| p.0).collect();
-        let mv = Move::new(x, View::dense(x), View::dense(&shape).from_index(&before));
+        let mv = Move::new(x, View::dense(x), View::dense(&shape).starting_at(&before));
         Ok(Program::new(shape.as_slice().into()).fill(self.value.map_or(Value::Zero, Value::Input)).moving(0, mv))
     }
 }
@@ -101,9 +101,9 @@ impl Mover for MirrorPad {
                 dims.push(n);
                 signs.push(sign);
             }
-            let mut src = View::dense(x).from_index(&from);
+            let mut src = View::dense(x).starting_at(&from);
             src.strides.iter_mut().zip(&signs).for_each(|(s, sign)| *s *= sign);
-            program = program.moving(0, Move::new(&dims, src, View::dense(&shape).from_index(&to)));
+            program = program.moving(0, Move::new(&dims, src, View::dense(&shape).starting_at(&to)));
         }
         Ok(program)
     }

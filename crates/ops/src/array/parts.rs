@@ -101,9 +101,9 @@ mod tests {
     #[test]
     fn concatenations_and_splits_are_rows() {
         let whole = [4, 6];
-        let join = Move::new(&[4, 2], View::dense(&[4, 2]), View::dense(&whole).from_index(&[0, 3]));
+        let join = Move::new(&[4, 2], View::dense(&[4, 2]), View::dense(&whole).starting_at(&[0, 3]));
         assert_eq!(Rows::of(&join, false), Some(Rows { rows: 4, len: 2, first: 3, width: Some(6) }));
-        let column = Move::new(&[4, 1], View::dense(&[4, 1]), View::dense(&whole).from_index(&[0, 5]));
+        let column = Move::new(&[4, 1], View::dense(&[4, 1]), View::dense(&whole).starting_at(&[0, 5]));
         assert_eq!(Rows::of(&column, false), Some(Rows { rows: 4, len: 1, first: 5, width: Some(6) }));
         let top = Move::new(&[2, 6], View::dense(&whole), View::dense(&[2, 6]));
         assert_eq!(Rows::of(&top, true), Some(Rows { rows: 1, len: 12, first: 0, width: None }));

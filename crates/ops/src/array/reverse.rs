@@ -112,7 +112,7 @@ impl Mover for Roll {
                     (from[i], dims[i]) = (x[i] - by[i], by[i]);
                 }
             }
-            program = program.moving(0, Move::new(&dims, View::dense(x).from_index(&from), View::dense(x).from_index(&to)));
+            program = program.moving(0, Move::new(&dims, View::dense(x).starting_at(&from), View::dense(x).starting_at(&to)));
         }
         Ok(program)
     }

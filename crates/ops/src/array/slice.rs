@@ -41,7 +41,7 @@ impl Mover for Slice {
         if dims.as_slice() == x.dims() {
             return Ok(Program::alias(0, x.clone()));
         }
-        Ok(Program::gathered(0, &dims, View::dense(x).from_index(&begin)))
+        Ok(Program::gathered(0, &dims, View::dense(x).starting_at(&begin)))
     }
 }
 

@@ -89,7 +89,7 @@ pub fn resolve(input: &[i64], begin: &[i64], end: &[i64], stride: &[i64], masks:
     for i in 0..subscripts {
         if i == ellipsis {
             let rest = sparse.saturating_sub(i + 1).saturating_sub(new_axes_after);
-            let upto = rank.checked_sub(rest).unwrap_or(0);
+            let upto = rank.saturating_sub(rest);
             while out.dims.len() < upto {
                 let d = input[out.dims.len()];
                 out.begin.push(0);

@@ -87,7 +87,7 @@ fn to_batch(x: &Shape, block: &[i64], pads: &[(i64, i64)]) -> Result<Program> {
     if padded == *x {
         return Ok(program.moving(0, mv));
     }
-    let inner = Move::new(x, View::dense(x), View::dense(&padded).from_index(&before));
+    let inner = Move::new(x, View::dense(x), View::dense(&padded).starting_at(&before));
     program.temp = Some(padded);
     program.steps.push(Step::Fill(Place::Temp, Value::Zero));
     program.steps.push(Step::Move(Place::Input(0), Place::Temp, inner));
@@ -126,7 +126,7 @@ fn to_space(x: &Shape, block: &[i64], crops: &[(i64, i64)]) -> Result<Program> {
     if whole == shape {
         return Ok(Program::new(shape).moving(0, mv));
     }
-    let cut = Move::new(&shape, View::dense(&whole).from_index(&begin), View::dense(&shape));
+    let cut = Move::new(&shape, View::dense(&whole).starting_at(&begin), View::dense(&shape));
     let mut program = Program::new(shape);
     program.temp = Some(whole);
     program.steps.push(Step::Move(Place::Input(0), Place::Temp, mv));

@@ -33,7 +33,7 @@ impl View {
 
     /// The walk that starts at `index` of this one.
     #[must_use]
-    pub fn from_index(mut self, index: &[i64]) -> Self {
+    pub fn starting_at(mut self, index: &[i64]) -> Self {
         self.offset += index.iter().zip(&self.strides).map(|(i, s)| i * s).sum::<i64>();
         self
     }
@@ -149,7 +149,7 @@ mod tests {
         let back = View { offset: 5, strides: Axes::from_slice(&[-1]) };
         Move::new(&[6], back, View::dense(&[6])).on_host(&src, &mut dst);
         assert_eq!(dst, [5, 4, 3, 2, 1, 0]);
-        Move::new(&[], View::dense(&[]).from_index(&[]), View::dense(&[])).on_host(&src, &mut dst);
+        Move::new(&[], View::dense(&[]).starting_at(&[]), View::dense(&[])).on_host(&src, &mut dst);
         assert_eq!(dst[0], 0);
     }
 }

@@ -4,11 +4,11 @@ A row is [op, device type, element types, count]: the element types are those of
 """
 import collections
 
-# What TensorFlow itself keeps in host memory in a step: the input pipeline's ends, a partition's edges, and nodes that
-# compute nothing.
+# What TensorFlow itself keeps in host memory in a step: the input pipeline's ends, a partition's edges, nodes that compute
+# nothing, and those that look at a tensor's shape alone.
 STRUCTURE = frozenset(
     "_Arg _Retval _DeviceArg _DeviceRetval _Send _Recv _HostSend _HostRecv NoOp Placeholder Assert ControlTrigger "
-    "IteratorGetNext IteratorGetNextAsOptional IteratorGetNextSync MakeIterator AnonymousIteratorV3 IteratorV2 "
+    "Shape ShapeN Size Rank IteratorGetNext IteratorGetNextAsOptional IteratorGetNextSync MakeIterator AnonymousIteratorV3 IteratorV2 "
     "OptionalFromValue OptionalGetValue OptionalHasValue OptionalNone "
     "PartitionedCall StatefulPartitionedCall If StatelessIf While StatelessWhile Case StatelessCase Switch Merge _SwitchN".split()
 )
@@ -26,6 +26,8 @@ def rows(metadata, only_with=None):
         if only_with and not any(n.op == only_with for n in nodes):
             continue
         for node in nodes:
+            if node.op == "Const" and "/ctrl/_" in node.name:
+                continue  # stands for a control edge between two partitions
             types = set()
             for value in node.attr.values():
                 listed = list(value.list.type) if value.WhichOneof("value") == "list" else []

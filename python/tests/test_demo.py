@@ -54,7 +54,7 @@ def test_an_op_on_the_cpu_fails():
 
 
 def test_host_work_is_int32_string_or_structure():
-    assert placement.is_host_work("Pack", "int32") and placement.is_host_work("_Arg", "float32") and placement.is_host_work("StringJoin", "string")
+    assert placement.is_host_work("Pack", "int32") and placement.is_host_work("_Arg", "float32") and placement.is_host_work("Shape", "float32,int32") and placement.is_host_work("StringJoin", "string")
     assert not placement.is_host_work("Mean", "float32,int32") and not placement.is_host_work("LogicalAnd", "") and not placement.is_host_work("AddV2", "int64")
 
 

@@ -4,6 +4,7 @@
 //! int32 follows TensorFlow's GPU build: where that keeps int32 tensors in host memory, so does the declaration here.
 
 mod band_part;
+mod bitcast;
 mod broadcast;
 mod diag;
 mod fill;
@@ -49,6 +50,7 @@ const RANGE: &[DType] = &[I64, F16, BF16, F32, F64];
 
 /// The family.
 pub const OPS: &[KernelDef] = &[
+    k("Bitcast", &[t("T", ALL), t("type", ALL)], bitcast::bitcast),
     k("Transpose", T_ALL, transpose::transpose).host(&["perm"]),
     // Slices.
     k("Slice", T_DEVICE, slice::slice).host(&["begin", "size"]),

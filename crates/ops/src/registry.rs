@@ -34,6 +34,7 @@ pub const FAMILIES: &[&[KernelDef]] = &[
     crate::variable::KERNELS,
     crate::reduce::OPS,
     crate::reduce::ARG_OPS,
+    crate::reduce::cumulative::OPS,
     crate::nn::softmax::OPS,
     crate::nn::cross_entropy::OPS,
     crate::nn::bias::OPS,

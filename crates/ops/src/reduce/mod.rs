@@ -2,6 +2,7 @@
 
 mod arg;
 pub mod axes;
+pub mod cumulative;
 mod host;
 pub mod reducer;
 

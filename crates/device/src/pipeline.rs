@@ -14,7 +14,7 @@ use crate::cache::CacheFile;
 use crate::env::Settings;
 use crate::gpu::Gpu;
 use crate::kernel::KernelInfo;
-use crate::{Error, Kernel, Result, capability, exit, log, spirv};
+use crate::{Error, Kernel, Result, capability, exit, float_controls, log, spirv};
 
 /// Push-constant bytes of every pipeline.
 pub(crate) const PUSH_BYTES: usize = 128;
@@ -179,7 +179,14 @@ impl Pipelines {
         self.gpu.check()?;
         let group = check(kernel, info, constants, &self.gpu)?;
         let gpu = &self.gpu;
-        let words = vk::ShaderModuleCreateInfo::default().code(&kernel.spirv);
+        let features = &gpu.adapter.features;
+        let code = float_controls::keep_nans(&kernel.spirv, |width| match width {
+            16 => features.nan_preserve_f16,
+            32 => features.nan_preserve_f32,
+            64 => features.nan_preserve_f64,
+            _ => false,
+        });
+        let words = vk::ShaderModuleCreateInfo::default().code(&code);
         // SAFETY: the words are a SPIR-V module whose capabilities the device has.
         let module = unsafe { gpu.vk.create_shader_module(&words, None) }.map_err(|r| gpu.error(r, "making a shader module"))?;
         let entries: Vec<vk::SpecializationMapEntry> =

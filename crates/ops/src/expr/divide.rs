@@ -22,6 +22,7 @@ pub fn quotient<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
 
 /// The hardware's quotient, which may be wrong in its last two bits, corrected by its remainder.
 fn float_quotient<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
+    let (a, b) = if a.is_double() { (a, b) } else { near_one(a, b) };
     let rough = a.raw(Binary::Div, b);
     // Where the remainder can be computed without overflow or underflow on significands alone.
     let (x, y, scale, safe) = if a.is_double() {
@@ -42,6 +43,16 @@ fn float_quotient<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
     safe.select(better * scale, rough)
 }
 
+/// float32 operands with the same quotient, the divisor away from the ends of its range. Vulkan promises nothing for a
+/// divisor beyond 2^126 or below 2^-126: a device that multiplies by a reciprocal takes that for 0 or infinite, and
+/// infinity / 2^127 for NaN. Where the dividend leaves its range by this, the quotient does so too.
+fn near_one<'a>(a: Value<'a>, b: Value<'a>) -> (Value<'a>, Value<'a>) {
+    let q = exponent(b);
+    let (large, small) = (q.ge(q.lit(253.0)), q.lt(q.lit(3.0)));
+    let scale = large.select(a.lit(0.25), small.select(a.lit(2f64.powi(64)), a.lit(1.0)));
+    (a * scale, b * scale)
+}
+
 /// The biased exponent of a float32, as an int32.
 fn exponent(x: Value<'_>) -> Value<'_> {
     let bits = x.bitcast(DType::I32);
@@ -57,21 +68,27 @@ fn significand(x: Value<'_>) -> Value<'_> {
 
 /// The hardware's square root, corrected by its remainder. Of f32 and f64.
 pub fn square_root(x: Value<'_>) -> Value<'_> {
-    let (low, high, up) = if x.is_double() { (-600, 800, 200) } else { (-70, 100, 60) };
-    let tiny = x.lt(x.lit(2f64.powi(low)));
-    let y = tiny.select(x * 2f64.powi(up), x);
+    let (low, high, by) = if x.is_double() { (-600, 800, 600) } else { (-70, 100, 60) };
+    let (tiny, huge) = (x.lt(x.lit(2f64.powi(low))), x.gt(x.lit(2f64.powi(high))));
+    let scale = |by: i32| tiny.select(x.lit(2f64.powi(by)), huge.select(x.lit(2f64.powi(-by)), x.lit(1.0)));
+    let y = x * scale(by);
     let s = raw_sqrt(y);
     let p = two_product(s, s);
-    let better = s + ((y - p.hi) - p.lo).raw(Binary::Div, s * 2.0);
-    let better = tiny.select(better * 2f64.powi(-up / 2), better);
-    let usual = x.gt(x.lit(0.0)) & x.lt(x.lit(2f64.powi(high)));
-    usual.select(better, raw_sqrt(x))
+    let better = (s + ((y - p.hi) - p.lo).raw(Binary::Div, s * 2.0)) * scale(-by / 2);
+    (x.gt(x.lit(0.0)) & x.is_finite()).select(better, raw_sqrt(x))
 }
 
 /// Integer remainder with the dividend's sign; the dividend itself where the divisor is 0.
 pub fn remainder<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
     let (safe, zero, _) = guard(a, b);
-    zero.select(a, a.raw(Binary::Rem, safe))
+    zero.select(a, integer_remainder(a, safe))
+}
+
+/// `a - b * trunc(a / b)` of integers with a quotient. Vulkan leaves a remainder instruction undefined where an operand is
+/// negative, and drivers make use of that.
+pub(super) fn integer_remainder<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
+    let whole = a.raw(Binary::Div, b).raw(Binary::Mul, b);
+    a.raw(Binary::Sub, whole)
 }
 
 /// The divisor with 1 for 0 and -1 (whose quotient may overflow), and where those were.

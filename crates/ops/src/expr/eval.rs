@@ -122,7 +122,6 @@ fn truncated(v: u64, bits: u32) -> u64 {
 fn signed(op: Binary, a: i64, b: i64, bits: u32) -> u64 {
     let v = match op {
         Binary::Div => a.checked_div(b).unwrap_or(a),
-        Binary::Rem => a.checked_rem(b).unwrap_or(0),
         Binary::Shr => a >> (b as u32 % bits),
         Binary::Lt => i64::from(a < b),
         Binary::Le => i64::from(a <= b),
@@ -137,7 +136,6 @@ fn unsigned(op: Binary, a: u64, b: u64, bits: u32) -> u64 {
         Binary::Sub => a.wrapping_sub(b),
         Binary::Mul => a.wrapping_mul(b),
         Binary::Div => a.checked_div(b).unwrap_or(a),
-        Binary::Rem => a.checked_rem(b).unwrap_or(0),
         Binary::MulHi => (a as u32 as u64).wrapping_mul(b as u32 as u64) >> 32,
         Binary::And => a & b,
         Binary::Or => a | b,

@@ -90,8 +90,6 @@ pub enum Binary {
     Mul,
     /// Float: as accurate as the hardware's. Integer: truncates; the divisor must not be 0 (or -1 for the least dividend).
     Div,
-    /// Integer remainder with the dividend's sign; the divisor as for `Div`.
-    Rem,
     /// The upper half of the product of two u32.
     MulHi,
     And,

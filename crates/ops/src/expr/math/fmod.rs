@@ -4,7 +4,7 @@ use tfvk_device::DType;
 
 use super::bits::Split;
 use crate::expr::Value;
-use crate::expr::graph::Binary;
+use crate::expr::divide::integer_remainder;
 
 /// `x - y * trunc(x / y)`, exactly. NaN for infinite `x` or zero `y`; `x` for infinite `y`.
 pub fn fmod<'a>(x: Value<'a>, y: Value<'a>) -> Value<'a> {
@@ -13,13 +13,13 @@ pub fn fmod<'a>(x: Value<'a>, y: Value<'a>) -> Value<'a> {
     let step = if x.dtype() == DType::F64 { 10 } else { 7 };
     let zero_divisor = b.significand.is(0.0);
     let divisor = zero_divisor.select(b.significand.lit(1.0), b.significand);
-    let start = a.significand.raw(Binary::Rem, divisor);
+    let start = integer_remainder(a.significand, divisor);
     let start = a.exponent.lt(b.exponent).select(a.significand, start);
     let left = a.exponent - b.exponent;
     let [r, _] = left.repeat(400, [start, left], |[r, left]| {
         let by = left.minimum(left.lit(f64::from(step))).maximum(left.lit(0.0));
         let shifted = r << by.convert(r.dtype());
-        (left.gt(left.lit(0.0)), [shifted.raw(Binary::Rem, divisor), left - by])
+        (left.gt(left.lit(0.0)), [integer_remainder(shifted, divisor), left - by])
     });
     let r = a.exponent.lt(b.exponent).select(x.abs(), super::bits::scaled(r.convert(x.dtype()), b.exponent));
     let signed = super::bits::with_sign_of(r, x);

@@ -173,8 +173,6 @@ fn binary(m: &mut Module, op: Binary, ty: Ty, a: Word, b: Word) -> Built<Word> {
         (Binary::Mul, _) => m.b.i_mul(t, None, a, b),
         (Binary::Div, true) => m.b.s_div(t, None, a, b),
         (Binary::Div, false) => m.b.u_div(t, None, a, b),
-        (Binary::Rem, true) => m.b.s_rem(t, None, a, b),
-        (Binary::Rem, false) => m.b.u_mod(t, None, a, b),
         (Binary::MulHi, _) => m.mul_hi(a, b),
         (Binary::And, _) => m.b.bitwise_and(t, None, a, b),
         (Binary::Or, _) => m.b.bitwise_or(t, None, a, b),

@@ -24,12 +24,12 @@ from expand import expand
 from harness import tf
 
 OUT = Path(__file__).resolve().parents[1] / "golden"
-MOST_BYTES = 290_000  # of a file
+MOST_BYTES = 120_000  # of a file
 MOST_CASE = 6_000  # bytes of data of one case
 
 
 def tensor(array, dtype=None):
-    data = np.ascontiguousarray(array)
+    data = np.asarray(array, order="C")  # ascontiguousarray would make a vector of a scalar
     return {"dtype": dtype or data.dtype.name, "shape": list(data.shape), "data": base64.b64encode(data.tobytes()).decode()}
 
 
@@ -72,7 +72,7 @@ def node(case, variant):
 
 def golden(item, variant):
     """The JSON of one variant, or None when it is not for replay: variables, streams, an error, too large."""
-    if item.case.via != "eager" or item.case.refused or any(g.variable for v in variant.inputs.values() for g in (v if isinstance(v, list) else [v])):
+    if item.case.via != "eager" or item.case.refused or item.case.outputs or any(g.variable for v in variant.inputs.values() for g in (v if isinstance(v, list) else [v])):
         return None
     out = harness.Run(item.case, variant, harness.CPU).outputs()
     if out is None:
@@ -83,7 +83,10 @@ def golden(item, variant):
     for i, o in enumerate(precise):
         if out[i].dtype.name in ("float16", "bfloat16"):
             out[i] = o.astype(out[i].dtype)
-    attrs, inputs = node(item.case, variant)
+    try:
+        attrs, inputs = node(item.case, variant)
+    except ValueError:  # shape inference refuses what the kernel accepts
+        return None
     if sum(g.array.nbytes for g in inputs) + sum(o.nbytes for o in out) > MOST_CASE:
         return None
     bound = max((tolerance.bound(o.dtype.name) for o in out if o.dtype.name in compare.TINY), default=0.0)

@@ -11,6 +11,7 @@ pub const SELECT: &[KernelDef] = &[
     ternary("SelectV2", ALL, |c, t, e| c.select(t, e)).forwards(&[1, 2]),
     ternary("Select", ALL, |c, t, e| c.select(t, e)).forwards(&[1, 2]).shaped(ShapeRule::Custom(select_shape)),
     CLIP_BY_VALUE,
+    unary("ZerosLike", ALL_NOT_INT32, |x| x.lit(0.0)),
     unary("OnesLike", ALL_NOT_INT32, |x| x.lit(1.0)),
     unary("ZerosLike", INT32, |x| x.lit(0.0)).forwards(&[]).host(&["y"]),
     unary("OnesLike", INT32, |x| x.lit(1.0)).forwards(&[]).host(&["y"]),

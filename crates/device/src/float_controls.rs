@@ -117,7 +117,12 @@ mod tests {
         std::fs::write(&file, words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
         match std::process::Command::new("spirv-val").args(["--target-env", "vulkan1.2"]).arg(&file).output() {
             Ok(out) => {
-                assert!(out.status.success(), "{name}: {}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+                assert!(
+                    out.status.success(),
+                    "{name}: {}{}",
+                    String::from_utf8_lossy(&out.stdout),
+                    String::from_utf8_lossy(&out.stderr)
+                );
             }
             Err(_) => eprintln!("spirv-val is not installed: nothing was checked"),
         }

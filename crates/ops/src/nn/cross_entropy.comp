@@ -52,7 +52,11 @@ void main() {
 #else
     int label = live ? LOAD(U, args.labels, row) : 0;
     bool valid = label >= 0 && label < int(args.n);
-    T nan = T_LOWEST - T_LOWEST;
+#if T_ID == DT_f64
+    T nan = NAN_F64;
+#else
+    T nan = NAN_F32;
+#endif
     for (uint i = first; i < n; i += step) {
         T p = tf_exp(logit(x, i) - high) / sum;
         STORE(T, g, i, valid ? (i == uint(label) ? p - T(1) : p) : nan);

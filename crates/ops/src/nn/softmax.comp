@@ -14,9 +14,13 @@ PUSH_ARGS { READ(T, x); WRITE(T, y); uint rows; uint n; } args;
 
 T larger(T a, T b) { return (a > b || is_nan(a)) ? a : b; }
 T plus(T a, T b) { return a + b; }
-T_VEC4 exp4(T_VEC4 v) { return T_VEC4(tf_exp(v.x), tf_exp(v.y), tf_exp(v.z), tf_exp(v.w)); }
-T largest(T_VEC4 v) { return larger(larger(v.x, v.y), larger(v.z, v.w)); }
-T total(T_VEC4 v) { return (v.x + v.y) + (v.z + v.w); }
+// Of a row that is not read in fours, .x alone counts. (Padding with infinities and computing with them is not safe: some
+// compilers take infinity minus a number, as a constant, for anything.)
+T_VEC4 exp4(T_VEC4 v) {
+    return VECTOR == 1 ? T_VEC4(tf_exp(v.x), tf_exp(v.y), tf_exp(v.z), tf_exp(v.w)) : T_VEC4(tf_exp(v.x), T(0), T(0), T(0));
+}
+T largest(T_VEC4 v) { return VECTOR == 1 ? larger(larger(v.x, v.y), larger(v.z, v.w)) : v.x; }
+T total(T_VEC4 v) { return VECTOR == 1 ? (v.x + v.y) + (v.z + v.w) : v.x; }
 
 // The maximum of some elements and the sum of exp(element - maximum).
 struct State {
@@ -35,12 +39,10 @@ GROUP_REDUCE(group_high, T, larger)
 GROUP_REDUCE(group_sum, T, plus)
 GROUP_REDUCE(group_state, State, join)
 
-// Fours of a row; a row that is not read in fours gives one element and padding.
+// Fours of a row; a row that is not read in fours gives the same element four times.
 T_VEC4 piece(T_In x, uint i) {
-    T_VEC4 v = T_VEC4(T_LOWEST);
-    if (VECTOR == 1) v = LOAD4(T, x, i);
-    else v.x = LOAD(T, x, i);
-    return v;
+    if (VECTOR == 1) return LOAD4(T, x, i);
+    return T_VEC4(LOAD(T, x, i));
 }
 void put(T_Out y, uint i, T_VEC4 v) {
     if (VECTOR == 1) STORE4(T, y, i, v);
@@ -59,6 +61,8 @@ void cached(T_In x, T_Out y, uint pieces, bool live) {
     high = group_high(high, LANES_X);
     T sum = T(0);
     [[unroll]] for (uint k = 0; k < PER; k++) {
+        uint i = gl_LocalInvocationID.x + k * gl_WorkGroupSize.x;
+        if (!live || i >= pieces) continue;
         v[k] -= high;
         T_VEC4 e = exp4(v[k]);
         sum += total(e);

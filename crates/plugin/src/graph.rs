@@ -32,6 +32,10 @@ pub unsafe fn init(params: *mut TP_OptimizerRegistrationParams) -> Result<()> {
     // SAFETY: the caller's promise: TensorFlow allocated the three structs with its own sizes.
     let (params, optimizer) = unsafe {
         let Some(params) = params.as_mut() else { return Err(Error::internal("TF_InitGraph without parameters")) };
+        // The kernels take both layouts: transposing to NCHW and back only costs.
+        if let Some(configs) = params.optimizer_configs.as_mut() {
+            configs.layout_optimizer = TF_TriState_Off;
+        }
         match params.optimizer.as_mut() {
             Some(optimizer) => (params, optimizer),
             None => return Err(Error::internal("TF_InitGraph without an optimizer to fill")),

@@ -5,6 +5,11 @@ use std::ops::{Deref, DerefMut};
 
 use smallvec::SmallVec;
 
+use crate::{DType, Error, Result};
+
+/// TensorFlow has no tensor of more dimensions.
+const MAX_RANK: usize = 254;
+
 /// Dimensions, outermost first; row-major, in elements. Up to 8 are stored inline.
 #[derive(PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[i64; 8]>);
@@ -41,6 +46,23 @@ impl Shape {
     pub fn num_elements(&self) -> i64 {
         // A zero wins over an overflow before it.
         if self.0.contains(&0) { 0 } else { self.0.iter().fold(1, |n: i64, &d| n.saturating_mul(d)) }
+    }
+
+    /// Bytes of a tensor of this shape. An invalid argument if TensorFlow has no such tensor, and would end the process
+    /// if asked for one: a negative dimension, more than 254 of them, more than 2^63 - 1 elements (before a zero, too).
+    pub fn byte_size(&self, dtype: DType) -> Result<usize> {
+        let invalid = |what: &str| Err(Error::invalid_argument(format!("a tensor of {dtype}{self}: {what}")));
+        if self.rank() > MAX_RANK {
+            return invalid("more than 254 dimensions");
+        }
+        if self.0.iter().any(|&d| d < 0) {
+            return invalid("a negative dimension");
+        }
+        let elements = self.0.iter().try_fold(1i64, |n, &d| n.checked_mul(d));
+        match elements.and_then(|n| n.checked_mul(dtype.size() as i64)).and_then(|n| usize::try_from(n).ok()) {
+            Some(bytes) => Ok(bytes),
+            None => invalid("too many elements"),
+        }
     }
 
     /// Append a dimension at the inner end.
@@ -134,5 +156,20 @@ mod tests {
         assert_eq!(s.strides().as_slice(), [12, 4, 1]);
         assert_eq!(Shape::scalar().num_elements(), 1);
         assert_eq!(Shape::from([i64::MAX, 2, 0]).num_elements(), 0);
+    }
+    #[test]
+    fn byte_sizes_of_no_tensor_are_errors() {
+        let bytes = |dims: &[i64]| Shape::new(dims).byte_size(DType::F32).map_err(|e| e.message);
+        assert_eq!((bytes(&[2, 3]), bytes(&[]), bytes(&[0, i64::MAX, i64::MAX])), (Ok(24), Ok(4), Ok(0)));
+        for (dims, what) in [
+            (&[-2, -3][..], "negative"),
+            (&[0, -1], "negative"),
+            (&[1 << 62, 4, 0], "too many"),
+            (&[i64::MAX], "too many"),
+            (&[1; 255], "more than 254"),
+        ] {
+            let said = bytes(dims);
+            assert!(said.as_ref().is_err_and(|m| m.contains(what)), "{said:?}");
+        }
     }
 }

@@ -150,7 +150,7 @@ impl OpKernelContext for Context<'_> {
 
     fn allocate_output(&mut self, index: usize, dtype: DType, shape: &Shape) -> Result<Tensor> {
         let i = self.check_output(index)?;
-        let bytes = byte_size(dtype, shape)?;
+        let bytes = shape.byte_size(dtype)?;
         // SAFETY: a live context, an index within it, and dimensions that outlive the call; the tensor is ours.
         let handle = unsafe {
             let dims = shape.dims();
@@ -171,7 +171,7 @@ impl OpKernelContext for Context<'_> {
         shape: &Shape,
     ) -> Result<Tensor> {
         let i = self.check_output(index)?;
-        byte_size(dtype, shape)?;
+        shape.byte_size(dtype)?;
         let candidates: SmallVec<[c_int; 4]> = candidates.iter().filter(|&&c| c < self.inputs).map(|&c| c as c_int).collect();
         // SAFETY: as in allocate_output; the candidates are inputs of the node.
         let handle = unsafe {
@@ -196,6 +196,7 @@ impl OpKernelContext for Context<'_> {
 
     fn alias_output(&mut self, index: usize, input: usize, dtype: DType, shape: &Shape) -> Result<()> {
         let (i, from) = (self.check_output(index)?, self.check_input(input)?);
+        shape.byte_size(dtype)?;
         let (source, alias) = (self.input_handle(from)?, self.input_handle(from)?);
         // SAFETY: two live tensors of ours, dimensions that outlive the call, a live context and an index within it.
         unsafe {
@@ -226,11 +227,6 @@ impl OpKernelContext for Context<'_> {
     }
 }
 
-fn byte_size(dtype: DType, shape: &Shape) -> Result<usize> {
-    let bytes = shape.num_elements().checked_mul(dtype.size() as i64).and_then(|b| usize::try_from(b).ok());
-    bytes.ok_or_else(|| Error::invalid_argument(format!("{dtype}{shape} has a negative or too large number of bytes")))
-}
-
 /// Device memory from TensorFlow's allocator.
 pub fn temp(
     tf: &'static Api,
@@ -239,7 +235,7 @@ pub fn temp(
     dtype: DType,
     shape: &Shape,
 ) -> Result<TensorHandle> {
-    byte_size(dtype, shape)?;
+    shape.byte_size(dtype)?;
     let mut attributes = TF_AllocatorAttributes { struct_size: TF_ALLOCATOR_ATTRIBUTES_STRUCT_SIZE, on_host: 0 };
     // SAFETY: `raw` is the live context of an execution; dimensions and attributes outlive the call; the tensor is ours.
     unsafe {

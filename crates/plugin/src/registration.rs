@@ -118,7 +118,8 @@ unsafe extern "C" fn create(construction: *mut TF_OpKernelConstruction) -> *mut 
         // SAFETY: TensorFlow passes a live construction.
         let node = unsafe { Node::of(construction) }?;
         let def = find(&node)?;
-        Ok(Box::new(Kernel { def, kernel: tfvk_ops::create(def, &node)? }))
+        let kernel = guard::catch(|| Ok(tfvk_ops::create(def, &node))).map_err(|e| e.context(def.op))??;
+        Ok(Box::new(Kernel { def, kernel }))
     });
     match made {
         Ok(kernel) => Box::into_raw(kernel).cast(),
@@ -141,7 +142,8 @@ unsafe extern "C" fn compute(kernel: *mut c_void, context: *mut TF_OpKernelConte
         let kernel = kernel.ok_or_else(|| Error::internal("a kernel that could not be made"))?;
         // SAFETY: TensorFlow passes a live context for the time of this call.
         let mut context = unsafe { Context::new(context) }?;
-        tfvk_ops::run(kernel.def, &*kernel.kernel, &mut context)
+        // A guard of its own, so that the report of a fault names the op.
+        guard::catch(|| Ok(tfvk_ops::run(kernel.def, &*kernel.kernel, &mut context))).map_err(|e| e.context(kernel.def.op))?
     });
     if let (Err(error), Ok(tf)) = (result, tf()) {
         let status = Status::new(tf);

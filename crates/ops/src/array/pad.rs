@@ -43,7 +43,7 @@ impl Mover for Pad {
         if pads.iter().all(|&p| p == (0, 0)) {
             return Ok(Program::alias(0, x.clone()));
         }
-        let shape: Axes = x.iter().zip(&pads).map(|(d, (a, b))| a + d + b).collect();
+        let shape: Axes = x.iter().zip(&pads).map(|(d, (a, b))| a.saturating_add(*d).saturating_add(*b)).collect();
         let before: Axes = pads.iter().map(|p| p.0).collect();
         let mv = Move::new(x, View::dense(x), View::dense(&shape).starting_at(&before));
         Ok(Program::new(shape.as_slice().into()).fill(self.value.map_or(Value::Zero, Value::Input)).moving(0, mv))
@@ -87,7 +87,7 @@ impl Mover for MirrorPad {
                 [(0, before - 1 + self.offset, before, -1), (before, 0, d, 1), (before + d, d - 1 - self.offset, after, -1)];
             axes.push(stretches.into_iter().filter(|s| s.2 > 0).collect());
         }
-        let shape: Axes = x.iter().zip(&pads).map(|(d, (a, b))| a + d + b).collect();
+        let shape: Axes = x.iter().zip(&pads).map(|(d, (a, b))| a.saturating_add(*d).saturating_add(*b)).collect();
         let mut program = Program::new(shape.as_slice().into());
         // Every combination of one stretch per axis is one move.
         let combinations: usize = axes.iter().map(SmallVec::len).product();

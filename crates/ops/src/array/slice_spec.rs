@@ -52,7 +52,7 @@ impl Slice {
     /// The slice's walk over the input, with one axis per axis of the input.
     pub fn view(&self, input: &[i64]) -> View {
         let dense = dense_strides(input);
-        let strides = dense.iter().zip(&self.stride).map(|(d, s)| d * s).collect();
+        let strides = dense.iter().zip(&self.stride).map(|(d, s)| d.saturating_mul(*s)).collect();
         // An empty slice may begin outside.
         let offset = if self.dims.contains(&0) { 0 } else { dense.iter().zip(&self.begin).map(|(d, b)| d * b).sum() };
         View { offset, strides }
@@ -74,7 +74,7 @@ pub fn resolve(input: &[i64], begin: &[i64], end: &[i64], stride: &[i64], masks:
             stride.len()
         )));
     }
-    if masks.ellipsis & (masks.ellipsis - 1) != 0 {
+    if masks.ellipsis.count_ones() > 1 {
         return Err(Error::invalid_argument("ellipsis_mask: multiple ellipses in slice spec not allowed"));
     }
     if sparse >= 32 {

@@ -67,7 +67,7 @@ fn to_batch(x: &Shape, block: &[i64], pads: &[(i64, i64)]) -> Result<Program> {
     shape[0] = block.iter().fold(x[0], |n, b| n.saturating_mul(*b));
     let mut split = Axes::from_slice(&[x[0]]);
     for i in 0..m {
-        padded[i + 1] += pads[i].0 + pads[i].1;
+        padded[i + 1] = padded[i + 1].saturating_add(pads[i].0).saturating_add(pads[i].1);
         before[i + 1] = pads[i].0;
         if padded[i + 1] % block[i] != 0 {
             return Err(Error::invalid_argument(format!(
@@ -97,7 +97,7 @@ fn to_batch(x: &Shape, block: &[i64], pads: &[(i64, i64)]) -> Result<Program> {
 
 fn to_space(x: &Shape, block: &[i64], crops: &[(i64, i64)]) -> Result<Program> {
     let m = block.len();
-    let blocks: i64 = block.iter().product();
+    let blocks = block.iter().fold(1i64, |n, b| n.saturating_mul(*b));
     if x[0] % blocks != 0 {
         return Err(Error::invalid_argument(format!(
             "input batch dimension ({}) is not divisible by product of block sizes ({blocks})",
@@ -111,8 +111,8 @@ fn to_space(x: &Shape, block: &[i64], crops: &[(i64, i64)]) -> Result<Program> {
     shape[0] = whole[0];
     let mut split = Axes::from_slice(&[whole[0]]);
     for i in 0..m {
-        whole[i + 1] = x[i + 1] * block[i];
-        shape[i + 1] = whole[i + 1] - crops[i].0 - crops[i].1;
+        whole[i + 1] = x[i + 1].saturating_mul(block[i]);
+        shape[i + 1] = whole[i + 1].saturating_sub(crops[i].0).saturating_sub(crops[i].1);
         begin[i + 1] = crops[i].0;
         if shape[i + 1] < 0 {
             return Err(Error::invalid_argument(format!("cropped_shape[{i}]={} must be non-negative", shape[i + 1])));
@@ -172,12 +172,12 @@ impl Mover for Depth {
             return Err(Error::invalid_argument(format!("Input rank should be: 4 instead of: {}", x.rank())));
         };
         let (h, w, c) = if self.channels_first { (q, r, p) } else { (p, q, r) };
-        let even = if self.to_depth { h % b == 0 && w % b == 0 } else { c % (b * b) == 0 };
+        let even = if self.to_depth { h % b == 0 && w % b == 0 } else { c % b.saturating_mul(b) == 0 };
         if !even {
             return Err(Error::invalid_argument(format!("shape {x} should be divisible by block_size {b}")));
         }
         // Height, width and channels of the deep form, whose depth is (row in block, column in block, channel).
-        let (h, w, c) = if self.to_depth { (h / b, w / b, c) } else { (h, w, c / (b * b)) };
+        let (h, w, c) = if self.to_depth { (h / b, w / b, c) } else { (h, w, c / b.saturating_mul(b)) };
         let (deep, space, deep_shape, space_shape): ([i64; 6], [usize; 6], Shape, Shape) = if self.channels_first {
             let shapes = (Shape::from([n, b * b * c, h, w]), Shape::from([n, c, h * b, w * b]));
             ([n, b, b, c, h, w], [0, 3, 4, 1, 5, 2], shapes.0, shapes.1)

@@ -81,14 +81,14 @@ impl Mover for SplitV {
                 sizes.len()
             )));
         }
-        let given: i64 = sizes.iter().filter(|&&s| s != -1).sum();
+        let given = sizes.iter().filter(|&&s| s != -1).fold(0i64, |n, &s| n.saturating_add(s));
         let open: SmallVec<[usize; 2]> = (0..sizes.len()).filter(|&i| sizes[i] == -1).collect();
         match open.as_slice() {
             [] => {}
-            &[one] => sizes[one] = x[axis] - given,
+            &[one] => sizes[one] = x[axis].saturating_sub(given),
             _ => return Err(Error::invalid_argument("size_splits: there can only be one -1 in the input.")),
         }
-        if sizes.iter().any(|&s| s < 0) || sizes.iter().sum::<i64>() != x[axis] {
+        if sizes.iter().any(|&s| s < 0) || sizes.iter().fold(0i64, |n, &s| n.saturating_add(s)) != x[axis] {
             return Err(Error::invalid_argument(format!(
                 "Determined shape must either match input shape along split_dim exactly if fully specified, or be less than the \
                  size of the input along split_dim if not fully specified. Got: {given} for a dimension of {}",

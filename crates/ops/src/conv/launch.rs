@@ -2,9 +2,9 @@
 
 use tfvk_device::{Args, Error, Result, Tensor};
 
-use super::depthwise;
 use super::divide::divisor;
 use super::geometry::Geometry;
+use super::{columns, depthwise};
 use crate::matmul::choice::{Choice, Machine, Size, Tile, choose};
 use crate::matmul::epilogue::{BiasAlong, Epilogue};
 use crate::matmul::product::{accumulator, in_fours, sum_parts};
@@ -66,6 +66,10 @@ impl Conv {
             }
             if let Some(product) = self.as_product() {
                 return product.run(ctx);
+            }
+            let bytes = accumulator(self.result.dtype).size() as i64;
+            if self.pass == Pass::InputGradient && self.epilogue.is_none() && columns::suits(g, bytes) {
+                return columns::input_gradient(ctx, g, &self.source, &self.other, &self.result);
             }
         }
         self.launch(ctx, choice)

@@ -3,6 +3,7 @@
 //! `geometry.rs` checks and measures, `launch.rs` turns a convolution into a product, `conv.comp` is the kernel: the loop
 //! of `matmul/tile.glsl` with gathered operands.
 
+mod columns;
 mod depthwise;
 mod divide;
 mod geometry;

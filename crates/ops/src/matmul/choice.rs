@@ -176,7 +176,9 @@ impl Machine {
         };
         let few = |t: Tile| t.groups(size) * 3 < self.busy;
         let tile = if self.fits(Tile::Matrix256) && !few(Tile::Matrix256) { Tile::Matrix256 } else { Tile::Matrix64 };
-        (there && self.fits(tile)).then(|| Choice { tile, k_part: split(size, dtype, tile, self) })
+        // The large tile is only taken where it keeps a third of the processors busy; adding parts up costs more than the rest.
+        let whole = Machine { busy: if tile == Tile::Matrix256 { 1 } else { self.busy }, ..self };
+        (there && self.fits(tile)).then(|| Choice { tile, k_part: split(size, dtype, tile, whole) })
     }
 
     fn fits(self, tile: Tile) -> bool {
@@ -194,7 +196,7 @@ pub fn choose(size: Size, dtype: DType, tiles: &[Tile], machine: Machine) -> Cho
     let suits = |t: &Tile| {
         let (tm, tn) = t.shape();
         let filled = |n: u64, t: u64| n * 10 >= n.next_multiple_of(t) * 6;
-        filled(size.m, tm) && filled(size.n, tn) && t.groups(size) * 2 > machine.busy
+        filled(size.m, tm) && filled(size.n, tn) && t.groups(size) * most_parts(size, dtype, *t) * 2 > machine.busy
     };
     let large = [Tile::T128, Tile::T64];
     let tile = match large.iter().filter(|t| usable(t)).find(|t| suits(t)) {
@@ -211,10 +213,15 @@ pub fn split(size: Size, dtype: DType, tile: Tile, machine: Machine) -> u64 {
     let step = tile.step(dtype);
     let whole = size.k.next_multiple_of(step).max(step);
     let groups = tile.groups(size).max(1);
+    let parts = (machine.busy / groups).min(most_parts(size, dtype, tile));
+    if parts < 2 { whole } else { size.k.div_ceil(parts).next_multiple_of(step) }
+}
+
+/// How many parts K may be split into.
+fn most_parts(size: Size, dtype: DType, tile: Tile) -> u64 {
     let room = MAX_PARTIAL / (size.batch * size.m * size.n * dtype.size().max(4) as u64).max(1);
     // A part shorter than 16 steps costs more to add up than it saves.
-    let parts = (machine.busy / groups).min(size.k / (16 * step)).min(room).min(64);
-    if parts < 2 { whole } else { size.k.div_ceil(parts).next_multiple_of(step) }
+    (size.k / (16 * tile.step(dtype))).min(room).clamp(1, 64)
 }
 
 #[cfg(test)]
@@ -234,7 +241,7 @@ mod tests {
     fn large_products_get_the_large_tile_whole() {
         assert_eq!(pick(4096, 4096, 4096, H200), (Tile::T128, 1));
         assert_eq!(pick(2048, 2048, 2048, H200), (Tile::T128, 1));
-        assert_eq!(pick(1024, 1024, 1024, H200), (Tile::T64, 1));
+        assert_eq!(pick(512, 512, 512, H200), (Tile::T64, 2));
     }
 
     #[test]
@@ -243,6 +250,13 @@ mod tests {
         assert!(tile == Tile::T64 && parts > 32, "{tile:?} {parts}");
         let (tile, parts) = pick(16, 512, 4096, H200);
         assert!(tile == Tile::T32 && parts > 4, "{tile:?} {parts}");
+    }
+
+    #[test]
+    fn long_sums_keep_the_large_tile() {
+        assert_eq!(pick(1024, 1024, 1024, H200), (Tile::T128, 4));
+        // The gradient of a 3x3 filter, 256 to 256 channels, 32 images of 14 x 14.
+        assert_eq!(pick(2304, 256, 6272, H200), (Tile::T128, 7));
     }
 
     #[test]
@@ -259,6 +273,8 @@ mod tests {
         let of = |n: u64, machine: Machine, dtype| machine.matrix_tile(Size { batch: 1, m: n, n, k: n }, dtype).map(|c| c.tile);
         assert_eq!(of(4096, H200, DType::F16), Some(Tile::Matrix256));
         assert_eq!(of(512, H200, DType::BF16), Some(Tile::Matrix64));
+        let c = H200.matrix_tile(Size { batch: 1, m: 2048, n: 2048, k: 2048 }, DType::F16);
+        assert_eq!(c.map(|c| (c.tile, c.parts(2048))), Some((Tile::Matrix256, 1)));
         assert_eq!(of(4096, H200, DType::F32), None);
         assert_eq!(of(4096, WEAK, DType::F16), None);
     }

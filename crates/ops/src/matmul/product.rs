@@ -48,7 +48,7 @@ pub struct Product {
     pub a: Operand,
     /// Right operand.
     pub b: Operand,
-    /// Result.
+    /// Result; of f16 and bf16 it may be f32, the sums before they are rounded.
     pub c: Tensor,
     /// Elements from one row of the result to the next; `None`: n.
     pub c_row: Option<u64>,
@@ -177,7 +177,9 @@ impl Product {
     fn launch(&self, ctx: &mut Compute<'_>, choice: Option<Choice>) -> Result<()> {
         let batches = self.batch.iter().map(|d| d.n).product::<u64>();
         let size = Size { batch: batches, m: self.m, n: self.n, k: self.k };
-        let (ta, tb, tc) = (self.a.tensor.dtype, self.b.tensor.dtype, self.c.dtype);
+        let (ta, tb) = (self.a.tensor.dtype, self.b.tensor.dtype);
+        let unrounded = matches!(ta, DType::F16 | DType::BF16) && self.c.dtype == DType::F32 && self.epilogue.is_none();
+        let tc = if unrounded { ta } else { self.c.dtype };
         let choice = choice.unwrap_or_else(|| {
             let machine = Machine::of(ctx.device().adapter());
             let vector = machine.vector_tile(size, tc, self.b.along_k);
@@ -195,7 +197,7 @@ impl Product {
         let parts = choice.parts(self.k);
         let split = parts > 1 || !self.epilogue.activation.in_tile();
         if !split {
-            return self.launch_tiles(ctx, kernel, choice, size, &self.c, parts, false);
+            return self.launch_tiles(ctx, kernel, choice, size, &self.c, parts, unrounded);
         }
         let partial = accumulator(tc);
         let sums = ctx.temp(partial, [(parts * batches * self.m * self.n) as i64])?;

@@ -83,11 +83,12 @@ impl Tile {
         let (m, n) = self.shape();
         let (m, n) = (m as u32, n as u32);
         match self {
-            Tile::T128 | Tile::T64 => 2 * 16 * (m + n + 8) * 4,
-            Tile::T32 => 16 * (m + n + 8) * 4,
+            Tile::T64 => 2 * 16 * (m + n + 8) * 4,
+            Tile::T128 | Tile::T32 => 16 * (m + n + 8) * 4,
             Tile::VectorAlongK | Tile::VectorAcross => 128 * 32,
-            // Operands in rows of 40 halves, and 16 rows of 20 floats a subgroup.
-            Tile::Matrix256 | Tile::Matrix64 => (m + n) * 80 + self.threads() / 32 * 16 * 20 * 4,
+            // Operands in rows of a step and 8 halves.
+            Tile::Matrix256 => (m + n) * 80,
+            Tile::Matrix64 => (m + n) * 144,
         }
     }
 
@@ -100,7 +101,8 @@ impl Tile {
     /// How much of K one pass of the loop takes.
     pub fn step(self, dtype: DType) -> u64 {
         match dtype.size() {
-            _ if self.on_matrix_units() => 32,
+            _ if matches!(self, Tile::Matrix256) => 32,
+            _ if matches!(self, Tile::Matrix64) => 64,
             _ if self.is_vector() => 8,
             16 => 4,
             8 => 8,

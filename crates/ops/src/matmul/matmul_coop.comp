@@ -13,6 +13,8 @@
 #include "matmul_args.glsl"
 
 layout(constant_id = 7) const bool C_EIGHTS = false;
+// Whether every tile and every step of K is complete, and rows of C are aligned: nothing is checked then.
+layout(constant_id = 11) const bool FULL = false;
 
 #if TC_ID == DT_bf16
 #define COMPONENT bfloat16_t
@@ -24,15 +26,18 @@ layout(constant_id = 7) const bool C_EIGHTS = false;
 #if TILE == 256
 #define SUBGROUPS_M 2
 #define SUBGROUPS_N 4
-#define MATRICES 4
+#define MATRICES_M 4
+#define MATRICES_N 4
+#define BK 32
 #else
 #define SUBGROUPS_M 2
 #define SUBGROUPS_N 2
-#define MATRICES 2
+#define MATRICES_M 2
+#define MATRICES_N 2
+#define BK 64
 #endif
-#define BM (SUBGROUPS_M * MATRICES * 16)
-#define BN (SUBGROUPS_N * MATRICES * 16)
-#define BK 32
+#define BM (SUBGROUPS_M * MATRICES_M * 16)
+#define BN (SUBGROUPS_N * MATRICES_N * 16)
 #define THREADS (SUBGROUPS_M * SUBGROUPS_N * 32)
 #define A_SLOTS (BM * BK / 8 / THREADS)
 #define B_SLOTS (BN * BK / 8 / THREADS)
@@ -49,6 +54,9 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) writeonly buffer E
 
 uvec4 next_a[A_SLOTS];
 uvec4 next_b[B_SLOTS];
+// Where a slot's eight lie in the matrix, for the first step, in eights; only if FULL.
+uint first_a[A_SLOTS];
+uint first_b[B_SLOTS];
 
 // (outer index, k) of a slot's first element.
 uvec2 slot_place(bool along_k, uint slot, uint outer) {
@@ -56,13 +64,34 @@ uvec2 slot_place(bool along_k, uint slot, uint outer) {
     return along_k ? uvec2(e / (BK / 8), e % (BK / 8) * 8) : uvec2(e % (outer / 8) * 8, e / (outer / 8));
 }
 
+uint place_in_matrix(bool along_k, uint outer, uint k, uint row) {
+    return (along_k ? outer * row + k : k * row + outer) / 8;
+}
+
 uvec4 eight(Eights p, bool along_k, uint outer, uint k, uint outer_n, uint row) {
     bool inside = outer < outer_n && k < k_end;
-    uint at = along_k ? outer * row + k : k * row + outer;
-    return inside ? p.v[at / 8] : uvec4(0);
+    return inside ? p.v[place_in_matrix(along_k, outer, k, row)] : uvec4(0);
+}
+
+void find_slots(uint m0, uint n0) {
+    [[unroll]] for (uint s = 0; s < A_SLOTS; s++) {
+        uvec2 p = slot_place(A_ALONG_K, s, BM);
+        first_a[s] = place_in_matrix(A_ALONG_K, m0 + p.x, k_begin + p.y, args.a_row);
+    }
+    [[unroll]] for (uint s = 0; s < B_SLOTS; s++) {
+        uvec2 p = slot_place(B_ALONG_K, s, BN);
+        first_b[s] = place_in_matrix(B_ALONG_K, n0 + p.x, k_begin + p.y, args.b_row);
+    }
 }
 
 void read_step(Eights a, Eights b, uint m0, uint n0, uint k0) {
+    if (FULL) {
+        uint ka = (k0 - k_begin) * (A_ALONG_K ? 1 : args.a_row) / 8;
+        uint kb = (k0 - k_begin) * (B_ALONG_K ? 1 : args.b_row) / 8;
+        [[unroll]] for (uint s = 0; s < A_SLOTS; s++) next_a[s] = a.v[first_a[s] + ka];
+        [[unroll]] for (uint s = 0; s < B_SLOTS; s++) next_b[s] = b.v[first_b[s] + kb];
+        return;
+    }
     [[unroll]] for (uint s = 0; s < A_SLOTS; s++) {
         uvec2 p = slot_place(A_ALONG_K, s, BM);
         next_a[s] = eight(a, A_ALONG_K, m0 + p.x, k0 + p.y, args.m, args.a_row);
@@ -88,37 +117,43 @@ void keep_step() {
 #define MATRIX_B coopmat<COMPONENT, gl_ScopeSubgroup, 16, 16, gl_MatrixUseB>
 #define MATRIX_C coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>
 
-#define LOAD_MATRICES(K)                                                                                          \
-    [[unroll]] for (uint i = 0; i < MATRICES; i++) {                                                              \
+#define LOAD_MATRICES(A, B, K)                                                                                    \
+    [[unroll]] for (uint i = 0; i < MATRICES_M; i++) {                                                            \
         uint m = sub_m + i * 16;                                                                                  \
-        if (A_ALONG_K) coopMatLoad(a[i], tile_a, m * K_ROW + (K) / 8, K_ROW, gl_CooperativeMatrixLayoutRowMajor); \
-        else coopMatLoad(a[i], tile_a, (K) * A_ROW + m / 8, A_ROW, gl_CooperativeMatrixLayoutColumnMajor);        \
+        if (A_ALONG_K) coopMatLoad(A[i], tile_a, m * K_ROW + (K) / 8, K_ROW, gl_CooperativeMatrixLayoutRowMajor); \
+        else coopMatLoad(A[i], tile_a, (K) * A_ROW + m / 8, A_ROW, gl_CooperativeMatrixLayoutColumnMajor);        \
     }                                                                                                             \
-    [[unroll]] for (uint i = 0; i < MATRICES; i++) {                                                              \
+    [[unroll]] for (uint i = 0; i < MATRICES_N; i++) {                                                            \
         uint n = sub_n + i * 16;                                                                                  \
-        if (B_ALONG_K) coopMatLoad(b[i], tile_b, n * K_ROW + (K) / 8, K_ROW, gl_CooperativeMatrixLayoutColumnMajor); \
-        else coopMatLoad(b[i], tile_b, (K) * B_ROW + n / 8, B_ROW, gl_CooperativeMatrixLayoutRowMajor);           \
+        if (B_ALONG_K) coopMatLoad(B[i], tile_b, n * K_ROW + (K) / 8, K_ROW, gl_CooperativeMatrixLayoutColumnMajor); \
+        else coopMatLoad(B[i], tile_b, (K) * B_ROW + n / 8, B_ROW, gl_CooperativeMatrixLayoutRowMajor);           \
     }
-#define MULTIPLY                                                                                                  \
-    [[unroll]] for (uint i = 0; i < MATRICES; i++)                                                                \
-        [[unroll]] for (uint j = 0; j < MATRICES; j++)                                                            \
-            sum[i * MATRICES + j] = coopMatMulAdd(a[i], b[j], sum[i * MATRICES + j]);
+#define MULTIPLY(A, B)                                                                                            \
+    [[unroll]] for (uint i = 0; i < MATRICES_M; i++)                                                              \
+        [[unroll]] for (uint j = 0; j < MATRICES_N; j++)                                                          \
+            sum[i * MATRICES_N + j] = coopMatMulAdd(A[i], B[j], sum[i * MATRICES_N + j]);
 
-// Where a subgroup turns a matrix into rows: 16 rows of 16 and 4.
-#define OUT_ROW 20
-shared float staging[SUBGROUPS_M * SUBGROUPS_N * 16 * OUT_ROW];
+// Where a subgroup turns a matrix into rows: 16 rows of 16 and 4, in fours, in what A's tile no longer needs.
+#define OUT_ROW 5
+#define staging tile_a
 
 // Eight results of one row.
 void store_eight(uint m, uint n, float v[8]) {
-    if (m >= args.m || n >= args.n) return;
+    if (!FULL && (m >= args.m || n >= args.n)) return;
     uint at = m * args.c_row + n;
+    if (PARTS && C_EIGHTS) {
+        EightsOut out_fours = EightsOut(uvec2(c_part));
+        out_fours.v[at / 4] = floatBitsToUint(vec4(v[0], v[1], v[2], v[3]));
+        out_fours.v[at / 4 + 1] = floatBitsToUint(vec4(v[4], v[5], v[6], v[7]));
+        return;
+    }
     if (PARTS) {
         [[unroll]] for (uint i = 0; i < 8; i++)
             if (n + i < args.n) c_part.v[at + i] = v[i];
         return;
     }
     [[unroll]] for (uint i = 0; i < 8; i++) {
-        uint j = min(n + i, args.n - 1);
+        uint j = FULL ? n + i : min(n + i, args.n - 1);
         if (BIAS != BIAS_NONE) v[i] += LOAD(TC, args.bias, BIAS == BIAS_N ? j : m);
         v[i] = activate(v[i], args.alpha);
     }
@@ -143,44 +178,47 @@ void main() {
     if (!find_tile(BM, BN, m0, n0)) return;
     Eights pa = Eights(uvec2(a_matrix));
     Eights pb = Eights(uvec2(b_matrix));
-    uint sub_m = gl_SubgroupID % SUBGROUPS_M * (MATRICES * 16);
-    uint sub_n = gl_SubgroupID / SUBGROUPS_M * (MATRICES * 16);
+    uint sub_m = gl_SubgroupID % SUBGROUPS_M * (MATRICES_M * 16);
+    uint sub_n = gl_SubgroupID / SUBGROUPS_M * (MATRICES_N * 16);
 
-    MATRIX_C sum[MATRICES * MATRICES];
-    [[unroll]] for (uint i = 0; i < MATRICES * MATRICES; i++) sum[i] = MATRIX_C(0.0);
-    MATRIX_A a[MATRICES];
-    MATRIX_B b[MATRICES];
+    MATRIX_C sum[MATRICES_M * MATRICES_N];
+    [[unroll]] for (uint i = 0; i < MATRICES_M * MATRICES_N; i++) sum[i] = MATRIX_C(0.0);
+    MATRIX_A a[MATRICES_M];
+    MATRIX_B b[MATRICES_N];
 
+    if (FULL) find_slots(m0, n0);
     if (k_begin < k_end) {
         read_step(pa, pb, m0, n0, k_begin);
         keep_step();
         barrier();
         for (uint k0 = k_begin + BK; k0 < k_end; k0 += BK) {
             read_step(pa, pb, m0, n0, k0);
-            LOAD_MATRICES(0)
-            MULTIPLY
-            LOAD_MATRICES(16)
-            // Everything of this step is in registers: the next may replace it while the last matrices are multiplied.
+            [[unroll]] for (uint k = 0; k < BK; k += 16) {
+                LOAD_MATRICES(a, b, k)
+                MULTIPLY(a, b)
+            }
+            // Faster than storing among the last multiplications: 297 TFLOP/s for 259 at 4096 on an H200.
             barrier();
             keep_step();
-            MULTIPLY
             barrier();
         }
-        LOAD_MATRICES(0)
-        MULTIPLY
-        LOAD_MATRICES(16)
-        MULTIPLY
+        [[unroll]] for (uint k = 0; k < BK; k += 16) {
+            LOAD_MATRICES(a, b, k)
+            MULTIPLY(a, b)
+        }
+        barrier();
     }
 
     uint stage = gl_SubgroupID * 16 * OUT_ROW;
     uint lane = gl_SubgroupInvocationID;
-    [[unroll]] for (uint i = 0; i < MATRICES; i++)
-        [[unroll]] for (uint j = 0; j < MATRICES; j++) {
-            coopMatStore(sum[i * MATRICES + j], staging, stage, OUT_ROW, gl_CooperativeMatrixLayoutRowMajor);
+    [[unroll]] for (uint i = 0; i < MATRICES_M; i++)
+        [[unroll]] for (uint j = 0; j < MATRICES_N; j++) {
+            coopMatStore(sum[i * MATRICES_N + j], staging, stage, OUT_ROW, gl_CooperativeMatrixLayoutRowMajor);
             subgroupBarrier();
-            float v[8];
-            [[unroll]] for (uint e = 0; e < 8; e++) v[e] = staging[stage + lane / 2 * OUT_ROW + lane % 2 * 8 + e];
+            vec4 low = uintBitsToFloat(staging[stage + lane / 2 * OUT_ROW + lane % 2 * 2]);
+            vec4 high = uintBitsToFloat(staging[stage + lane / 2 * OUT_ROW + lane % 2 * 2 + 1]);
             subgroupBarrier();
+            float v[8] = float[8](low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
             store_eight(m0 + sub_m + i * 16 + lane / 2, n0 + sub_n + j * 16 + lane % 2 * 8, v);
         }
 }

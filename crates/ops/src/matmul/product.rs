@@ -274,6 +274,9 @@ impl Product {
             // Sixteen bytes are eight elements there.
             let aligned = out.device_ptr().is_ok_and(|p| p.0 % 16 == 0);
             constants[7] = flag(aligned && [c_row, self.n, unit(2)].iter().all(|v| v % 8 == 0));
+            let (bm, bn) = choice.tile.shape();
+            let whole = self.m % bm == 0 && self.n % bn == 0 && self.k % choice.tile.step(self.a.tensor.dtype) == 0;
+            constants[11] = flag(whole && constants[7] == 1);
         }
         constants[8] = flag(self.a.conj);
         constants[9] = flag(self.b.conj);

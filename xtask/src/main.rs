@@ -1,11 +1,13 @@
 //! The project's chores. `cargo xtask ci` is what continuous integration runs before the Python tests; each of its steps
-//! can be run alone: `cargo xtask fmt | clippy | deps | arch | shaders | test | weak | validation`.
+//! can be run alone: `cargo xtask fmt | clippy | deps | arch | shaders | test | valgrind | weak |
+//! validation`.
 
 mod arch;
 mod deps;
 mod files;
 mod shaders;
 mod steps;
+mod valgrind;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -22,6 +24,7 @@ const STEPS: &[Step] = &[
     ("deps", "licences and direct dependencies", deps::check),
     ("clippy", "the lints, warnings denied", steps::clippy),
     ("test", "the Rust tests", steps::test),
+    ("valgrind", "the tests of the seams to TensorFlow under valgrind", valgrind::seams),
     ("weak", "the device's and the ops' tests on an imitated weak device", steps::weak),
     ("validation", "the same under Vulkan's validation layer", steps::validation),
     ("shaders", "every embedded shader under spirv-val", shaders::validate),

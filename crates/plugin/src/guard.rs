@@ -8,11 +8,14 @@ use tfvk_device::{Error, Result};
 
 use crate::{log, status};
 
-/// Runs `body`; a panic is an internal error.
+/// Runs `body`; a panic is an internal error. One from overflow is not: the numbers are the user's sizes.
 pub fn catch<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+        if text.starts_with("attempt to ") && text.ends_with(" with overflow") {
+            return Err(Error::invalid_argument("sizes are too large: arithmetic on them overflows"));
+        }
         Err(Error::internal(format!("a fault in tensorflow-vulkan: {text}")))
     })
 }
@@ -48,5 +51,7 @@ mod tests {
         let error = catch::<()>(|| panic!("lost {}", 7)).err().map(|e| e.message).unwrap_or_default();
         assert!(error.ends_with("lost 7"), "{error}");
         assert_eq!(catch(|| Ok(3)), Ok(3));
+        let error = catch::<()>(|| panic!("attempt to multiply with overflow")).err();
+        assert_eq!(error.map(|e| e.code), Some(tfvk_device::Code::InvalidArgument));
     }
 }

@@ -34,7 +34,8 @@ impl View {
     /// The walk that starts at `index` of this one.
     #[must_use]
     pub fn starting_at(mut self, index: &[i64]) -> Self {
-        self.offset += index.iter().zip(&self.strides).map(|(i, s)| i * s).sum::<i64>();
+        // Where the sizes are too large for any tensor this is not walked: the driver refuses the output's shape.
+        self.offset = index.iter().zip(&self.strides).fold(self.offset, |o, (i, s)| o.saturating_add(i.saturating_mul(*s)));
         self
     }
 }

@@ -163,7 +163,8 @@ fn size(text: &str) -> Option<u64> {
     digits.trim().parse::<u64>().ok()?.checked_mul(1 << shift).filter(|&n| n > 0)
 }
 
-/// As CUDA reads its variable: nothing set is all, an empty value is none, a -1 ends the list.
+/// As CUDA reads its variable: nothing set is all, an empty value is none, a -1 ends the list. An adapter named twice is two
+/// devices: how more than one is tried on a machine with one.
 fn visible(value: Option<String>) -> Result<Option<Vec<usize>>> {
     let Some(value) = value else { return Ok(None) };
     let mut indices = Vec::new();
@@ -172,9 +173,6 @@ fn visible(value: Option<String>) -> Result<Option<Vec<usize>>> {
             break;
         }
         let index = part.parse().map_err(|_| wrong("TFVK_VISIBLE_DEVICES", "indices such as 0 or 0,1, or -1", &value))?;
-        if indices.contains(&index) {
-            return Err(Error::invalid_argument(format!("TFVK_VISIBLE_DEVICES names adapter {index} twice: '{value}'")));
-        }
         indices.push(index);
     }
     Ok(Some(indices))
@@ -213,7 +211,7 @@ mod tests {
         assert_eq!(v("-1").unwrap(), Some(vec![]));
         assert_eq!(v("0,-1,2").unwrap(), Some(vec![0]));
         assert_eq!(v("").unwrap(), Some(vec![]));
-        assert!(v("0,0").unwrap_err().message.contains("twice"));
+        assert_eq!(v("0,0").unwrap(), Some(vec![0, 0]));
         assert!(v("gpu").unwrap_err().message.contains("'gpu'"));
     }
 

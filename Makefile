@@ -12,7 +12,7 @@ test:
 
 # The Python tests alone, on what setup has built.
 pytest:
-	@scripts/with-device.sh .venv/bin/python -m pytest -q python/tests tests
+	@scripts/with-device.sh .venv/bin/python -m pytest -q
 
 setup:
 	@scripts/setup.sh test

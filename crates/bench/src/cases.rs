@@ -64,13 +64,12 @@ fn random_bytes(dtype: DType, n: usize) -> Vec<u8> {
     let block: Vec<u8> = (0..n.min((1 << 20) + 7))
         .flat_map(|_| {
             let v = random.float();
-            let bytes = match dtype {
+            match dtype {
                 DType::F16 => half(v).to_le_bytes().to_vec(),
                 DType::BF16 => ((v.to_bits() >> 16) as u16).to_le_bytes().to_vec(),
                 DType::F64 => f64::from(v).to_le_bytes().to_vec(),
                 _ => v.to_le_bytes().to_vec(),
-            };
-            bytes
+            }
         })
         .collect();
     block.iter().copied().cycle().take(n * dtype.size()).collect()

@@ -37,7 +37,7 @@ fn test_program(name: &str) -> Result<PathBuf, String> {
     let output = command.stderr(std::process::Stdio::inherit()).output().map_err(|e| format!("cargo: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     // Cargo names the program in the one message with this field; a path is written as a JSON string.
-    let found = text.lines().filter_map(|line| line.split_once("\"executable\":\"")?.1.split_once('"')).last();
+    let found = text.lines().filter_map(|line| line.split_once("\"executable\":\"")?.1.split_once('"')).next_back();
     match found {
         Some((path, _)) if output.status.success() => Ok(PathBuf::from(path.replace("\\\\", "\\"))),
         _ => Err(format!("the tests of {name} do not build ({})", output.status)),

@@ -1,6 +1,9 @@
 //! Replays `tests/golden/*.json`: cases of the op table with the answers of TensorFlow's CPU, without TensorFlow.
 //! `tests/ops/golden.py` writes the files and describes their format.
 
+// The helpers of a test may fail as the test itself may.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::path::Path;
 
 use base64::Engine;

@@ -122,8 +122,9 @@ fn tiled(device: &Device, stream: &Stream, plan: &Plan, axis: usize) -> Result<(
     let threads = limits.max_invocations.min(256);
     // A row of 128 bytes, or what fits.
     let tile = match plan.size {
-        1 | 2 => 64,
-        4 | 8 => 32,
+        // Narrow elements take a 32-bit word each in shared memory.
+        1 | 2 if limits.shared_memory >= 64 * 65 * 4 => 64,
+        1 | 2 | 4 | 8 => 32,
         _ => 16,
     };
     let (a, b) = (plan.dims[axis], plan.dims[plan.dims.len() - 1]);

@@ -14,7 +14,9 @@ def test_no_driver():
 
 def test_no_visible_device_is_no_reason_to_speak():
     out, err = run(COUNT, TFVK_VISIBLE_DEVICES="-1")
-    assert out.split() == ["0", "3.0"] and "tensorflow-vulkan: " not in err, err
+    # Where the wheel is installed, the library named by the environment is the second to be loaded, and says so.
+    said = [line for line in err.splitlines() if "tensorflow-vulkan: " in line and "is loaded already" not in line]
+    assert out.split() == ["0", "3.0"] and not said, err
 
 
 def test_a_wrong_selection_is_explained():

@@ -31,7 +31,15 @@ mod os {
 mod os {
     use libloading::os::windows::Library;
 
-    const NAMES: [&str; 2] = ["_pywrap_tensorflow_common.dll", "_pywrap_tensorflow_internal.pyd"];
+    // Python's own are found, too, as they are in the global scope elsewhere.
+    const NAMES: [&str; 6] = [
+        "_pywrap_tensorflow_common.dll",
+        "_pywrap_tensorflow_internal.pyd",
+        "python313.dll",
+        "python312.dll",
+        "python311.dll",
+        "python310.dll",
+    ];
 
     pub fn modules() -> Vec<Library> {
         NAMES.iter().filter_map(|name| Library::open_already_loaded(name).ok()).collect()

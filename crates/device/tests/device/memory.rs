@@ -115,9 +115,26 @@ fn child_churn() {
 }
 
 /// Resident bytes of this process.
+#[cfg(not(windows))]
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     text.split(' ').nth(1).and_then(|n| n.parse::<u64>().ok()).unwrap_or(0) * 4096
+}
+
+/// Resident bytes of this process.
+#[cfg(windows)]
+fn resident() -> u64 {
+    #[link(name = "kernel32")]
+    unsafe extern "system" {
+        fn GetCurrentProcess() -> *mut std::ffi::c_void;
+        fn K32GetProcessMemoryInfo(process: *mut std::ffi::c_void, counters: *mut [u64; 9], bytes: u32) -> i32;
+    }
+    // PROCESS_MEMORY_COUNTERS: its size and a count of faults, then the peak and the current working set and six more.
+    let mut counters = [0; 9];
+    // SAFETY: the system writes the structure, of the size that is given.
+    let known = unsafe { K32GetProcessMemoryInfo(GetCurrentProcess(), &mut counters, size_of_val(&counters) as u32) };
+    assert_ne!(known, 0, "the system tells no working set");
+    counters[2]
 }
 
 #[test]

@@ -1,5 +1,5 @@
 # `make demo` trains two small Keras models on the GPU; `make test` runs every check. Both set up what is missing first.
-.PHONY: demo test setup pytest clean
+.PHONY: demo test test-windows setup pytest clean
 
 demo:
 	@scripts/setup.sh demo
@@ -16,6 +16,10 @@ pytest:
 	@failed=; for folder in $(FOLDERS); do \
 		scripts/with-device.sh .venv/bin/python -m pytest -q $$folder || failed="$$failed $$folder"; \
 	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+# The device's and the ops' tests as Windows programs under Wine, on Debian 12; not part of `make test`.
+test-windows:
+	@scripts/test-windows.sh
 
 setup:
 	@scripts/setup.sh test

@@ -1,10 +1,11 @@
 //! The project's chores. `cargo xtask ci` is what continuous integration runs before the Python tests; each of its steps
 //! can be run alone: `cargo xtask fmt | clippy | deps | arch | shaders | test | valgrind | weak |
-//! validation`.
+//! validation`, and so can `msrv`, which is none of them.
 
 mod arch;
 mod deps;
 mod files;
+mod msrv;
 mod shaders;
 mod steps;
 mod valgrind;
@@ -30,16 +31,19 @@ const STEPS: &[Step] = &[
     ("shaders", "every embedded shader under spirv-val", shaders::validate),
 ];
 
+/// What is run by name alone, as it needs what `ci` does not install.
+const MORE: &[Step] = &[("msrv", "that it builds with the oldest Rust that it promises (not in ci)", msrv::check)];
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let chosen: Vec<&Step> = match arguments.first().map(String::as_str) {
         Some("ci") if arguments.len() == 1 => STEPS.iter().collect(),
-        Some(_) => STEPS.iter().filter(|s| arguments.iter().any(|a| a == s.0)).collect(),
+        Some(_) => STEPS.iter().chain(MORE).filter(|s| arguments.iter().any(|a| a == s.0)).collect(),
         None => Vec::new(),
     };
     if chosen.is_empty() || (arguments[0] != "ci" && chosen.len() != arguments.len()) {
         eprintln!("usage: cargo xtask ci, or some of:");
-        STEPS.iter().for_each(|(name, what, _)| eprintln!("  {name:12}{what}"));
+        STEPS.iter().chain(MORE).for_each(|(name, what, _)| eprintln!("  {name:12}{what}"));
         return ExitCode::from(2);
     }
     let mut failed = 0;

@@ -59,7 +59,9 @@ fn narrowing_rounds_to_nearest_even() {
         for bits in (0..infinity).step_by(if dtype == DType::F16 { 1 } else { 16 }) {
             let (low, high) = (half_value(bits, mantissa, bias), half_value(bits + 1, mantissa, bias));
             let middle = ((low + high) / 2.0) as f32;
-            let around = [low as f32, middle, middle.next_up(), middle.next_down(), high as f32];
+            // The middle is positive: its neighbours are those of its bits.
+            let neighbour = |by: i32| f32::from_bits(middle.to_bits().wrapping_add_signed(by));
+            let around = [low as f32, middle, neighbour(1), neighbour(-1), high as f32];
             inputs.extend(around.into_iter().filter(|v| v.is_normal() || *v == 0.0));
         }
         let bytes: Vec<u8> = inputs.iter().flat_map(|v| v.to_le_bytes()).collect();

@@ -1,5 +1,6 @@
-// Reduces rows: x is [rows, n], y is [rows, splits]; each row is cut into `splits` chunks of `chunk` elements.
-// gl_WorkGroupSize.x threads share a chunk, gl_WorkGroupSize.y chunks share a workgroup.
+// Reduces rows: x is [rows, n], y is [rows, splits]; each row is dealt out to `splits` parts, as many elements in turn as a
+// part has threads. (Contiguous parts start a power of two apart: all of them would wait for the same memory channels.)
+// gl_WorkGroupSize.x threads share a part, gl_WorkGroupSize.y parts share a workgroup.
 // variants: I = bool; O = bool
 // variants: I = i8; O = i8
 // variants: I = i16; O = i16
@@ -23,19 +24,19 @@
 #include "prelude.glsl"
 #include "reduce.glsl"
 
-PUSH_ARGS { READ(I, x); WRITE(O, y); uint rows; uint n; uint splits; uint chunk; uint count; } args;
+PUSH_ARGS { READ(I, x); WRITE(O, y); uint rows; uint n; uint splits; uint count; } args;
 
 GROUP_REDUCE(reduce_group, A, combine)
 
-A reduce_scalars(I_In x, uint length) {
+A reduce_scalars(I_In x, uint first, uint step) {
     A acc = identity();
-    for (uint i = gl_LocalInvocationID.x; i < length; i += gl_WorkGroupSize.x) acc = combine(acc, prepare(A(LOAD(I, x, i))));
+    for (uint i = first; i < args.n; i += step) acc = combine(acc, prepare(A(LOAD(I, x, i))));
     return acc;
 }
 
 #if I_HAS_VEC4
-A reduce_vectors(I_In x, uint length) {
-    uint n4 = length / 4, i = gl_LocalInvocationID.x, step = gl_WorkGroupSize.x;
+A reduce_vectors(I_In x, uint first, uint step) {
+    uint n4 = args.n / 4, i = first;
     A_VEC4 acc = A_VEC4(identity());
     // Four loads under way before the first is used.
     for (; i + 3 * step < n4; i += 4 * step) {
@@ -45,7 +46,7 @@ A reduce_vectors(I_In x, uint length) {
     }
     for (; i < n4; i += step) acc = combine4(acc, prepare4(A_VEC4(LOAD4(I, x, i))));
     A one = combine(combine(acc.x, acc.y), combine(acc.z, acc.w));
-    for (i = 4 * n4 + gl_LocalInvocationID.x; i < length; i += step) one = combine(one, prepare(A(LOAD(I, x, i))));
+    for (i = 4 * n4 + first; i < args.n; i += step) one = combine(one, prepare(A(LOAD(I, x, i))));
     return one;
 }
 #endif
@@ -54,15 +55,16 @@ void main() {
     uint job = group_index() * gl_WorkGroupSize.y + gl_LocalInvocationID.y;
     bool live = job < args.rows * args.splits;
     uint row = job / args.splits, split = job % args.splits;
-    uint start = split * args.chunk;
-    uint length = live && start < args.n ? min(args.chunk, args.n - start) : 0;
-    I_In x = AT(I, AT(I, args.x, row, args.n), split, args.chunk);
-    A acc;
+    uint first = split * gl_WorkGroupSize.x + gl_LocalInvocationID.x, step = args.splits * gl_WorkGroupSize.x;
+    I_In x = AT(I, args.x, row, args.n);
+    A acc = identity();
+    if (live) {
 #if I_HAS_VEC4
-    if (VECTOR == 1) acc = reduce_vectors(x, length);
-    else
+        if (VECTOR == 1) acc = reduce_vectors(x, first, step);
+        else
 #endif
-        acc = reduce_scalars(x, length);
+            acc = reduce_scalars(x, first, step);
+    }
     acc = reduce_group(acc, LANES_X);
     if (live && gl_LocalInvocationID.x == 0) STORE(O, args.y, job, O(finish(acc, args.count)));
 }

@@ -147,10 +147,11 @@ impl Reducer {
         let constants = [l.threads[0], l.threads[1], 1, before as u32, after as u32, l.vector.into(), self.combine as u32];
         let mut args = Args::new();
         args.read(x)?.write(y)?.u32(l.outer).u32(l.n);
-        if l.columns > 1 {
-            args.u32(l.columns);
-        }
-        args.u32(l.splits).u32(l.chunk).u32(small(count)?);
+        match l.columns > 1 {
+            true => args.u32(l.columns).u32(l.splits).u32(l.chunk),
+            false => args.u32(l.splits),
+        };
+        args.u32(small(count)?);
         let kernel = if l.columns > 1 { pair.column } else { pair.row };
         ctx.stream().launch_linear(kernel, &constants, &args, l.groups())
     }

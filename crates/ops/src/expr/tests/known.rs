@@ -61,6 +61,42 @@ fn exact_results() {
     assert!(f32s("FloorMod", &[&big, &big]).iter().all(|&q| q == 0.0));
 }
 
+/// Quotients and roots at the ends of the range.
+#[test]
+fn extremes() {
+    const INF: f32 = f32::INFINITY;
+    let ends = [
+        0.0,
+        -0.0,
+        1e-45,
+        3e-39,
+        f32::MIN_POSITIVE,
+        5e-38,
+        1.0,
+        -7.0,
+        1e37,
+        8.5e37,
+        2e38,
+        f32::MAX,
+        -f32::MAX,
+        INF,
+        -INF,
+        f32::NAN,
+    ];
+    let (a, b): (Vec<f32>, Vec<f32>) = ends.iter().flat_map(|&a| ends.iter().map(move |&b| (a, b))).unzip();
+    for ((q, a), b) in f32s("RealDiv", &[&a, &b]).iter().zip(&a).zip(&b) {
+        let want = a / b;
+        let close = (q - want).abs() <= f32::MIN_POSITIVE && want.abs() < 2.0 * f32::MIN_POSITIVE;
+        assert!(q.to_bits() == want.to_bits() || (q.is_nan() && want.is_nan()) || close, "{a:e} / {b:e} is {want:e}, not {q:e}");
+    }
+    for (s, x) in f32s("Sqrt", &[&ends]).iter().zip(&ends) {
+        let want = x.sqrt();
+        // Next to a tie the corrected root may be the other neighbour.
+        let close = (s - want).abs() <= f32::EPSILON * want && want.is_finite() && want != 0.0;
+        assert!(s.to_bits() == want.to_bits() || (s.is_nan() && want.is_nan()) || close, "sqrt({x:e}) is {want:e}, not {s:e}");
+    }
+}
+
 #[test]
 fn integers() {
     let i8s = |v: &[i8]| v.iter().map(|&x| x as u8).collect::<Vec<u8>>();

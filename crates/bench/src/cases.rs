@@ -157,12 +157,14 @@ fn convolutions(quick: bool) -> Vec<Case> {
 fn bandwidth(quick: bool) -> Vec<Case> {
     let (rows, columns) = if quick { (64, 96) } else { (65536, 4096) };
     let n = rows * columns;
+    let sorted = if quick { 1 << 10 } else { 1 << 24 };
     let m = || random(DType::F32, &[rows, columns]);
     let flat = || random(DType::F32, &[n]);
     let host = |values: &[i32]| Input::Host(Shape::from([values.len() as i64]), values.to_vec());
     let reduce = || t("Sum").dtype("Tidx", DType::I32);
     vec![
         mib("add_f32_256M", t("AddV2"), vec![flat(), flat()], 12 * n),
+        mib("copy_f32_256M", t("Pack").attr("N", Attr::Int(1)), vec![flat()], 8 * n),
         mib("gelu_tanh_part_256M", t("Tanh"), vec![flat()], 8 * n),
         mib("erf_256M", t("Erf"), vec![flat()], 8 * n),
         mib("sum_f32_256M", reduce(), vec![flat(), host(&[0])], 4 * n),
@@ -177,6 +179,13 @@ fn bandwidth(quick: bool) -> Vec<Case> {
             8 * n,
         ),
         mib("biasadd_65536x4096", t("BiasAdd"), vec![m(), random(DType::F32, &[columns])], 8 * n),
+        Case {
+            name: "sort_16M".into(),
+            node: t("TopKV2"),
+            inputs: vec![random(DType::F32, &[sorted]), Input::Host(Shape::scalar(), vec![sorted as i32])],
+            flops: None,
+            bytes: None,
+        },
         mib(
             "random_uniform_256M",
             Node::new("RandomUniform").dtype("T", DType::I32).dtype("dtype", DType::F32),

@@ -38,7 +38,7 @@ fn between(dst: DevicePtr, src: DevicePtr, bytes: u64) -> Result<()> {
     let owner = |p: DevicePtr| owner_of(p.0).ok_or_else(|| Error::internal(format!("{:#x}: its device is closed", p.0)));
     let (to, from) = (owner(dst)?, owner(src)?);
     if Arc::ptr_eq(&to, &from) {
-        return to.stream().copy(dst, src, bytes);
+        return tfvk_ops::copy::copy_bytes(&to, to.stream(), dst, src, bytes);
     }
     let mut host = vec![0u8; bytes as usize];
     // SAFETY: `host` has this many bytes and outlives the wait.

@@ -225,7 +225,7 @@ pub fn copy_device(device: &Device, source: &Tensor, dest: &Tensor) -> Result<()
     let (from, to): (DevicePtr, DevicePtr) = (device_address(source)?, device_address(dest)?);
     match source.bytes() {
         0 => Ok(()),
-        n if n == dest.bytes() => device.stream().copy(to, from, n),
+        n if n == dest.bytes() => tfvk_ops::copy::copy_bytes(device, device.stream(), to, from, n),
         n => Err(Error::internal(format!("a copy of {n} bytes to {}", dest.bytes()))),
     }
 }

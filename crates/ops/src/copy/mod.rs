@@ -3,4 +3,4 @@
 mod plan;
 mod strided;
 
-pub use strided::{View, permute, strided_copy};
+pub use strided::{View, copy_bytes, permute, strided_copy};

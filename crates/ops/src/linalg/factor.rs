@@ -4,6 +4,7 @@ use smallvec::smallvec;
 use tfvk_device::{Args, DType, Kernel, Result, Shape, Tensor};
 
 use super::{Matrices, THREADS, batch_shape, square};
+use crate::copy::copy_bytes;
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
 
 /// Copies a tensor of matrices, so that it can be factored in place.
@@ -11,7 +12,7 @@ fn copied(ctx: &Compute<'_>, from: &Tensor, to: &Tensor) -> Result<()> {
     if from.num_elements() == 0 {
         return Ok(());
     }
-    ctx.stream().copy(to.device_ptr()?, from.device_ptr()?, from.bytes())
+    copy_bytes(ctx.device(), ctx.stream(), to.device_ptr()?, from.device_ptr()?, from.bytes())
 }
 
 /// Factors the matrices in `a` in place; `from` (int32 [batch, n]) gets the row that each row came from.

@@ -4,6 +4,7 @@ use smallvec::smallvec;
 use tfvk_device::{Args, Kernel, Result, Shape};
 
 use super::{THREADS, batch_shape, matrices};
+use crate::copy::copy_bytes;
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
 
 struct Qr {
@@ -33,7 +34,7 @@ impl OpKernel for Qr {
         let work = ctx.temp(a.dtype, a.shape.clone())?;
         let tau = ctx.temp(a.dtype, Shape::from([i64::from(m.batch), i64::from(m.rows.min(m.columns))]))?;
         if a.num_elements() > 0 {
-            ctx.stream().copy(work.device_ptr()?, a.device_ptr()?, a.bytes())?;
+            copy_bytes(ctx.device(), ctx.stream(), work.device_ptr()?, a.device_ptr()?, a.bytes())?;
         }
         let mut args = Args::new();
         args.read_write(&work)?.read_write(&tau)?.write(&q)?.write(&r)?;

@@ -3,7 +3,7 @@
 use tfvk_device::DType;
 
 use super::*;
-use crate::local::Local;
+use crate::local::{Local, Value};
 use crate::test_device::local;
 
 /// Copies random bytes and compares every element of the destination, untouched ones too.
@@ -40,6 +40,9 @@ fn copies_of_every_kind() {
         // Contiguous, aligned and not.
         check(&host, dtype, &[3, 5], (0, &[5, 1]), (0, &[5, 1]));
         check(&host, dtype, &[64], (1, &[1]), (3, &[1]));
+        // Long enough for a kernel.
+        check(&host, dtype, &[300_007], (0, &[1]), (0, &[1]));
+        check(&host, dtype, &[300_007], (1, &[1]), (5, &[1]));
         // A slice of rows, wide and narrow.
         check(&host, dtype, &[7, 16], (4, &[48, 1]), (8, &[32, 1]));
         check(&host, dtype, &[5, 3], (1, &[7, 1]), (2, &[4, 1]));
@@ -68,4 +71,21 @@ fn permutes() {
     let got: Vec<i32> = host.read(&y).unwrap().chunks(4).map(|c| i32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect();
     let want: Vec<i32> = (0..24).map(|i| i % 3 * 4 + i / 3 % 2 * 12 + i / 6).collect();
     assert_eq!(got, want);
+}
+
+#[test]
+fn bytes_of_any_alignment() {
+    let Some(host) = local() else { return };
+    let n = 1_000_003i64;
+    let bytes: Vec<u8> = (0..n).map(|i| (i * 131 + i / 251) as u8).collect();
+    let src = host.upload(DType::U8, [n], &bytes).unwrap();
+    for (from, to, count) in [(0, 0, n), (16, 32, n - 64), (1, 1, n - 1), (1, 2, n - 2), (4, 8, n - 8), (7, 3, 5), (0, 9, 0)] {
+        let dst = host.upload(DType::U8, [n], &vec![0xa5; n as usize]).unwrap();
+        let at = |v: &Value, offset: i64| v.tensor().device_ptr().unwrap().offset(offset as u64);
+        let device = host.device();
+        copy_bytes(device, device.stream(), at(&dst, to), at(&src, from), count as u64).unwrap();
+        let mut want = vec![0xa5; n as usize];
+        want[to as usize..(to + count) as usize].copy_from_slice(&bytes[from as usize..(from + count) as usize]);
+        assert!(host.read(&dst).unwrap() == want, "{count} bytes from {from} to {to}");
+    }
 }

@@ -160,11 +160,12 @@ fn bandwidth(quick: bool) -> Vec<Case> {
     let sorted = if quick { 1 << 10 } else { 1 << 24 };
     let m = || random(DType::F32, &[rows, columns]);
     let flat = || random(DType::F32, &[n]);
+    let half = || random(DType::F32, &[n / 2]);
     let host = |values: &[i32]| Input::Host(Shape::from([values.len() as i64]), values.to_vec());
     let reduce = || t("Sum").dtype("Tidx", DType::I32);
     vec![
         mib("add_f32_256M", t("AddV2"), vec![flat(), flat()], 12 * n),
-        mib("copy_f32_256M", t("Pack").attr("N", Attr::Int(1)), vec![flat()], 8 * n),
+        mib("copy_f32_256M", t("Pack").attr("N", Attr::Int(2)), vec![half(), half()], 8 * n),
         mib("gelu_tanh_part_256M", t("Tanh"), vec![flat()], 8 * n),
         mib("erf_256M", t("Erf"), vec![flat()], 8 * n),
         mib("sum_f32_256M", reduce(), vec![flat(), host(&[0])], 4 * n),

@@ -123,6 +123,11 @@ impl<'a> Compute<'a> {
         self.outputs.get(index).cloned().ok_or_else(|| Error::internal(format!("output {index} of a node that has {n}")))
     }
 
+    /// All inputs, and all outputs as [`Compute::output`] gives them.
+    pub fn tensors(&self) -> (&[Tensor], &[Tensor]) {
+        (&self.inputs, &self.outputs)
+    }
+
     /// The device.
     pub fn device(&self) -> &Device {
         self.host.device()

@@ -190,7 +190,7 @@ impl OpKernelContext for Context<'_> {
             self.status.check()?;
             TensorHandle::new(self.tf, raw)?
         };
-        let host = self.is_host_output(i);
+        let host = shape.num_elements() == 0 && self.is_host_output(i);
         self.hold(handle, host)
     }
 

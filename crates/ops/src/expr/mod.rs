@@ -11,7 +11,7 @@
 //!   ▼
 //! plan + spirv::generate                      shapes -> variant and launches; program x variant -> shader (cached)
 //!   ▼
-//! launch                                      arguments, Stream::launch_linear
+//! launch -> ready                             arguments, Stream::launch_linear; a node's last launch is kept
 //! ```
 
 mod cache;
@@ -27,6 +27,7 @@ mod launch;
 mod math;
 mod plan;
 mod program;
+mod ready;
 mod round;
 pub mod spirv;
 mod storage;

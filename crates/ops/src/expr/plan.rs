@@ -81,6 +81,9 @@ pub struct Item<'a> {
 
 /// The shape that two shapes broadcast to.
 pub fn broadcast(a: &Shape, b: &Shape) -> Result<Shape> {
+    if a == b {
+        return Ok(a.clone());
+    }
     let rank = a.rank().max(b.rank());
     let dim = |s: &Shape, i: usize| if i + s.rank() < rank { 1 } else { s[i + s.rank() - rank] };
     (0..rank)

@@ -9,6 +9,9 @@ use crate::{Compute, shader};
 
 /// Makes every element of `dst` the one element of `value` (on the device or in host memory), or zero bits.
 pub fn fill(ctx: &Compute<'_>, dst: &Tensor, value: Option<&Tensor>) -> Result<()> {
+    if let Some(value) = value.filter(|v| v.num_elements() != 1) {
+        return Err(Error::invalid_argument(format!("the value to fill with must be a scalar, got shape {}", value.shape)));
+    }
     if dst.num_elements() == 0 {
         return Ok(());
     }

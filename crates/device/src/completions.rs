@@ -140,8 +140,23 @@ impl Completions {
         all
     }
 
+    /// The device is lost: the bytes that copies would have brought become ones (NaN, or -1), never what was there before.
+    /// To be called before any waiter is told of the loss: until then the targets are valid.
+    pub fn spoil(&self, core: &Core) {
+        for (_, action) in &mut self.lock().items {
+            if matches!(action, Action::Copy { .. }) {
+                if let Action::Copy { dst, bytes, slice, .. } = std::mem::replace(action, Action::Done) {
+                    // SAFETY: valid for as many bytes (`Stream::download`), as nobody was told yet that the copy is over.
+                    unsafe { dst.0.write_bytes(0xff, bytes) };
+                    core.downloads.release(slice);
+                }
+            }
+        }
+    }
+
     /// The device is lost: nothing will be copied, but who waits to be called is called.
-    pub fn abandon(&self) {
+    pub fn abandon(&self, core: &Core) {
+        self.spoil(core);
         let mut queue = self.lock();
         while let Some((_, action)) = queue.items.pop_front() {
             if let Action::Call(call) = action {

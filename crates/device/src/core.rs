@@ -66,6 +66,14 @@ impl Core {
         Ok(recorder)
     }
 
+    /// Passes on what a waiter is about to be told. If that is the device's loss, its downloads are over first.
+    pub fn told<T>(&self, outcome: Result<T>) -> Result<T> {
+        if outcome.is_err() && self.gpu.is_lost() {
+            self.completions.spoil(self);
+        }
+        outcome
+    }
+
     /// Hand all recorded work to the GPU.
     pub fn flush(&self) -> Result<()> {
         self.recorder()?.flush(self)
@@ -91,6 +99,10 @@ impl Core {
     /// Wait for everything recorded so far, host copies and callbacks included. On the device's own thread, callbacks are
     /// not waited for: this call is inside one.
     pub fn synchronize(&self) -> Result<()> {
+        self.told(self.finish())
+    }
+
+    fn finish(&self) -> Result<()> {
         let (batch, count) = {
             let mut recorder = self.recorder()?;
             recorder.flush(self)?;

@@ -11,6 +11,7 @@
 //! | `TFVK_LIMIT_SHARED_MEMORY` | at most so many bytes of shared memory |
 //! | `TFVK_LIMIT_GROUPS` | at most so many workgroups along each axis |
 //! | `TFVK_LIMIT_ALLOCATION` | at most so many bytes of one allocation |
+//! | `TFVK_LOSE_AFTER` | the device acts as if it were lost after so many batches of work |
 //! | `TFVK_DISABLE` | features to do without, by name: `int64,f64` (see [`DISABLE`]) |
 //!
 //! Numbers may end in `k`, `m` or `g` (powers of 1,024). The limits and `TFVK_DISABLE` imitate a weak device.
@@ -51,6 +52,7 @@ pub(crate) struct Settings {
     pub shared_memory: Option<u64>,
     pub groups: Option<u64>,
     pub allocation: Option<u64>,
+    pub lose_after: Option<u64>,
     pub disable: Vec<String>,
 }
 
@@ -122,6 +124,7 @@ impl Settings {
             shared_memory: number("TFVK_LIMIT_SHARED_MEMORY")?,
             groups: number("TFVK_LIMIT_GROUPS")?,
             allocation: number("TFVK_LIMIT_ALLOCATION")?,
+            lose_after: number("TFVK_LOSE_AFTER")?,
             disable: disabled(get("TFVK_DISABLE"))?,
         })
     }
@@ -222,6 +225,7 @@ mod tests {
         for (name, value) in [
             ("TFVK_LIMIT_INVOCATIONS", "0"),
             ("TFVK_LIMIT_ALLOCATION", "lots"),
+            ("TFVK_LOSE_AFTER", "-3"),
             ("TFVK_ALLOW_SOFTWARE", "yes"),
             ("TFVK_VALIDATION", "full"),
             ("TFVK_LOG", "loud"),

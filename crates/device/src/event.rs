@@ -23,6 +23,10 @@ impl Event {
     /// Whether everything before the event is complete; never waits. Work that the GPU does not have yet is handed over.
     /// Errors: the device is lost.
     pub fn is_complete(&self) -> Result<bool> {
+        self.core.told(self.poll())
+    }
+
+    fn poll(&self) -> Result<bool> {
         self.core.gpu.check()?;
         if self.core.timeline.seen() < self.batch {
             self.core.flush_batch(self.batch)?;
@@ -37,9 +41,8 @@ impl Event {
     ///
     /// Inside a callback, other callbacks are not waited for.
     pub fn wait(&self) -> Result<()> {
-        self.core.gpu.check()?;
-        self.core.wait_batch(self.batch)?;
-        self.core.completions.wait(&self.core, self.completions)
+        let waited = self.core.gpu.check().and_then(|()| self.core.wait_batch(self.batch));
+        self.core.told(waited.and_then(|()| self.core.completions.wait(&self.core, self.completions)))
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ash::vk;
 
 use crate::chain::Chain;
+use crate::env::Settings;
 use crate::instance::{Instance, instance};
 use crate::probe::{self, Families};
 use crate::{Adapter, Code, Error, Result, exit};
@@ -26,6 +27,8 @@ pub(crate) struct Gpu {
     pub full_subgroups: bool,
     /// The highest SPIR-V version that the driver takes.
     pub spirv: (u8, u8),
+    /// For tests: the device acts as if it were lost after so many batches.
+    pub lose_after: Option<u64>,
     instance: &'static Instance,
     lost: OnceLock<String>,
 }
@@ -89,6 +92,7 @@ impl Gpu {
             },
             full_subgroups,
             spirv: if extensions.version >= vk::API_VERSION_1_3 { (1, 6) } else { (1, 5) },
+            lose_after: Settings::from_env()?.lose_after,
             instance,
             lost: OnceLock::new(),
         })

@@ -310,6 +310,7 @@ impl Recorder {
     pub fn submit(&mut self, core: &Core) -> Result<()> {
         let Some(batch) = self.batch.take() else { return Ok(()) };
         let number = self.number;
+        let lost = self.gpu.lose_after.is_some_and(|n| number > n);
         let buffers = [batch.commands.buffer];
         let (semaphores, values) = ([core.timeline.semaphore], [number]);
         let mut timeline = vk::TimelineSemaphoreSubmitInfo::default().signal_semaphore_values(&values);
@@ -324,7 +325,9 @@ impl Recorder {
                 let (from, to) = (vk::PipelineStageFlags::TRANSFER, vk::PipelineStageFlags::HOST);
                 vk.cmd_pipeline_barrier(buffers[0], from, to, vk::DependencyFlags::empty(), &memory, &[], &[]);
             }
-            vk.end_command_buffer(buffers[0]).and_then(|()| vk.queue_submit(self.gpu.queue, &info, vk::Fence::null()))
+            let ended = vk.end_command_buffer(buffers[0]);
+            let ended = if lost { Err(vk::Result::ERROR_DEVICE_LOST) } else { ended };
+            ended.and_then(|()| vk.queue_submit(self.gpu.queue, &info, vk::Fence::null()))
         };
         core.workers.closed();
         self.hazards.clear();

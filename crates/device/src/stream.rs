@@ -174,9 +174,17 @@ impl Stream {
     /// Copy from the device, to pinned memory of this device directly, else through the staging ring. Waits only while that
     /// is full. Errors: not inside one allocation of this device.
     ///
+    /// If the device is lost before the copy is done, the bytes are all ones (NaN, or -1).
+    ///
     /// # Safety
-    /// `dst` is valid for writes of `bytes` bytes until an event recorded after this call is complete.
+    /// `dst` is valid for writes of `bytes` bytes until an event recorded after this call is complete or says that the device
+    /// is lost.
     pub unsafe fn download(&self, dst: *mut u8, src: DevicePtr, bytes: u64) -> Result<()> {
+        // The first chunks may be under way when a later one fails.
+        self.core.told(self.record_download(dst, src, bytes))
+    }
+
+    fn record_download(&self, dst: *mut u8, src: DevicePtr, bytes: u64) -> Result<()> {
         if bytes == 0 {
             return Ok(());
         }

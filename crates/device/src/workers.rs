@@ -154,7 +154,7 @@ fn complete(core: &Core) {
         match core.timeline.wait_for(batch, Duration::from_millis(100)) {
             Ok(true) => core.completions.advance(core, core.timeline.seen(), true),
             Ok(false) => {}
-            Err(_) => core.completions.abandon(),
+            Err(_) => core.completions.abandon(core),
         }
     }
     core.completions.advance(core, core.timeline.seen(), true);

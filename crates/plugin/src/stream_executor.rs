@@ -242,7 +242,9 @@ unsafe extern "C" fn destroy_event(_: Dev, event: SP_Event) {
 }
 
 unsafe extern "C" fn get_event_status(_: Dev, event: SP_Event) -> SE_EventStatus {
-    guard::or(SE_EVENT_ERROR, "asking for an event", || {
+    // TensorFlow ends the process when an event has an error. What waits for it may as well go on: whatever it does with
+    // the device next is refused, with the reason.
+    guard::or(SE_EVENT_COMPLETE, "asking for an event", || {
         // SAFETY: from create_event.
         let event = lock(unsafe { event_handle(event) }?);
         // An event that was never recorded has nothing to wait for.

@@ -106,6 +106,24 @@ fn timestamps_grow() {
 }
 
 #[test]
+fn what_a_lost_device_did_not_bring_is_all_ones() {
+    let d = open();
+    let a = vector(&d, 64);
+    write(&d, &a, &[7; 64]);
+    // Downloads behind a callback wait for its return.
+    let (release, held) = mpsc::channel::<()>();
+    d.stream().on_complete(Box::new(move || _ = held.recv())).unwrap();
+    let mut host = vec![0u8; 256];
+    // SAFETY: `host` outlives the wait for the event.
+    unsafe { d.stream().download(host.as_mut_ptr(), ptr(&a), 256) }.unwrap();
+    let event = d.stream().record_event().unwrap();
+    d.lose();
+    assert!(event.is_complete().is_err());
+    assert_eq!(host, [0xff; 256]);
+    release.send(()).unwrap();
+}
+
+#[test]
 fn a_lost_device_is_an_error_everywhere() {
     let d = open();
     let a = vector(&d, 64);

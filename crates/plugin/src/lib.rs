@@ -17,6 +17,7 @@ mod graph;
 mod guard;
 mod loaded;
 mod log;
+mod memory_limit;
 mod platform;
 mod python_hook;
 mod registration;

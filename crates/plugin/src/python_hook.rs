@@ -1,17 +1,22 @@
-//! One change to TensorFlow's Python side: `tf.function(jit_compile=True)` becomes a plain `tf.function`.
+//! Two changes to TensorFlow's Python side, for what never passes the plug-in's C interface.
 //!
-//! XLA knows no pluggable device ("Could not find compiler for platform"). A function that is called inside another one is
-//! dealt with by the graph pass; one that Python calls directly never passes there. Nothing happens in a process without
-//! Python, or without TensorFlow's Python.
+//! - `tf.function(jit_compile=True)` becomes a plain `tf.function`: XLA knows no pluggable device ("Could not find compiler
+//!   for platform"). A function that is called inside another one is dealt with by the graph pass; one that Python calls
+//!   directly never passes there.
+//! - The `memory_limit` of a logical device is told to `memory_limit`.
+//!
+//! Nothing happens in a process without Python, or without TensorFlow's Python.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 
 use tf_sys::symbol;
-use tfvk_device::Result;
+use tfvk_device::{Error, Result};
 
 use crate::log;
+use crate::memory_limit::tfvk_memory_limit;
 
-const SCRIPT: &CStr = c"
+/// `ADDRESS` is that of [`tfvk_memory_limit`].
+const SCRIPT: &str = r#"
 def _tfvk_install():
     import sys
     module = sys.modules.get('tensorflow.python.eager.polymorphic_function.polymorphic_function')
@@ -25,14 +30,39 @@ def _tfvk_install():
             self._jit_compile = None
     __init__.__doc__, __init__.__wrapped__ = init.__doc__, init
     function.__init__ = __init__
-_tfvk_install()
-del _tfvk_install
-";
 
-/// Installs the change, where there is a Python to change.
+def _tfvk_install_limits():
+    import ctypes, sys
+    context = getattr(sys.modules.get('tensorflow.python.eager.context'), 'Context', None)
+    configure = getattr(context, 'set_logical_device_configuration', None)
+    if configure is None or hasattr(context, '_tfvk_configure'):
+        return
+    tell = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_uint64)(ADDRESS)
+    context._tfvk_configure = configure
+    def set_logical_device_configuration(self, dev, virtual_devices):
+        configure(self, dev, virtual_devices)
+        if dev.device_type != 'GPU':
+            return
+        if len(virtual_devices) > 1:
+            print('tensorflow-vulkan: TensorFlow does not cut this GPU into logical devices: it stays one, of their memory'
+                  ' together. TFVK_VISIBLE_DEVICES=0,0 gives two devices on adapter 0.', file=sys.stderr)
+        gpus = [d for d in self._physical_devices if d.device_type == 'GPU']
+        tell(gpus.index(dev), sum(int(v.memory_limit) << 20 for v in virtual_devices))
+    set_logical_device_configuration.__doc__ = configure.__doc__
+    context.set_logical_device_configuration = set_logical_device_configuration
+
+_tfvk_install()
+_tfvk_install_limits()
+del _tfvk_install, _tfvk_install_limits
+"#;
+
+/// Installs both, where there is a Python to change.
 pub fn install() -> Result<()> {
     let all =
         (symbol(c"PyGILState_Ensure"), symbol(c"PyGILState_Release"), symbol(c"PyRun_SimpleString"), symbol(c"Py_IsInitialized"));
+    let address = tfvk_memory_limit as *const () as usize;
+    let script = CString::new(SCRIPT.replace("ADDRESS", &address.to_string()));
+    let script = script.map_err(|_| Error::internal("a script with a zero byte"))?;
     let (Some(ensure), Some(release), Some(run), Some(initialized)) = all else { return Ok(()) };
     // SAFETY: CPython's documented functions, with their types; the lock is taken before the interpreter is used.
     unsafe {
@@ -44,10 +74,12 @@ pub fn install() -> Result<()> {
             return Ok(());
         }
         let state = ensure();
-        let outcome = run(SCRIPT.as_ptr());
+        let outcome = run(script.as_ptr());
         release(state);
         if outcome != 0 {
-            log::notice("tf.function(jit_compile=True) cannot be changed in this TensorFlow: do not use it on this device");
+            log::notice(
+                "this TensorFlow's Python side is unknown: do without tf.function(jit_compile=True) and memory_limit on this device",
+            );
         }
     }
     Ok(())

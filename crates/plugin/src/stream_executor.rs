@@ -11,7 +11,7 @@ use tfvk_device::{Code, Device, DevicePtr, Error, Event, Result, Timestamp};
 
 use crate::platform::open_device;
 use crate::status::{Status, tf};
-use crate::{copies, guard};
+use crate::{copies, guard, memory_limit};
 
 type Dev = *const SP_Device;
 type Mem = *mut SP_DeviceMemoryBase;
@@ -184,6 +184,7 @@ unsafe extern "C" fn device_memory_usage(device: Dev, free: *mut i64, total: *mu
         // SAFETY: TensorFlow passes an open device and places for the two numbers.
         unsafe {
             let (left, all) = open_device(device)?.memory_usage();
+            let left = memory_limit::reported((*device).ordinal, left);
             *free = i64::try_from(left).unwrap_or(i64::MAX);
             *total = i64::try_from(all).unwrap_or(i64::MAX);
         }

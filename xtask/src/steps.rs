@@ -44,9 +44,21 @@ pub fn validation() -> Outcome {
         return Err(format!("{name} is not installed: sudo apt-get install vulkan-validationlayers"));
     }
     let mut env = software();
-    env.push(("TFVK_VALIDATION", "1"));
-    cargo(&["test", "--locked", "-p", "tfvk-device", "-p", "tfvk-ops"], &env)
+    env.push(("TFVK_VALIDATION", "sync"));
+    // The ops' tests do not ask the layer for complaints, so they are looked for in what is printed.
+    let tests = ["test", "--locked", "--quiet", "-p", "tfvk-device", "-p", "tfvk-ops"];
+    let output = command(&tests, &env).output().map_err(|e| format!("cargo: {e}"))?;
+    let text = [output.stdout, output.stderr].map(|t| String::from_utf8_lossy(&t).into_owned()).concat();
+    let complaints: Vec<&str> = text.lines().filter(|l| l.contains(COMPLAINT)).collect();
+    match (output.status.success(), complaints.first()) {
+        (true, None) => Ok("no complaint, synchronisation included".into()),
+        (true, Some(first)) => Err(format!("{} complaints of the validation layer, the first:\n{first}", complaints.len())),
+        (false, _) => Err(format!("{text}\ncargo {} failed ({})", tests.join(" "), output.status)),
+    }
 }
+
+/// How the device crate logs an error of the validation layer.
+const COMPLAINT: &str = "tensorflow-vulkan E: validation:";
 
 /// Allows the software driver where there is no GPU, unless the caller has decided.
 fn software() -> Vec<(&'static str, &'static str)> {
@@ -54,10 +66,13 @@ fn software() -> Vec<(&'static str, &'static str)> {
     if gpu || std::env::var_os("TFVK_ALLOW_SOFTWARE").is_some() { Vec::new() } else { vec![("TFVK_ALLOW_SOFTWARE", "1")] }
 }
 
-fn cargo(arguments: &[&str], env: &[(&str, &str)]) -> Outcome {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    let mut command = Command::new(cargo);
+fn command(arguments: &[&str], env: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
     command.args(arguments).current_dir(root()).envs(env.iter().copied());
-    let status = command.status().map_err(|e| format!("cargo: {e}"))?;
+    command
+}
+
+fn cargo(arguments: &[&str], env: &[(&str, &str)]) -> Outcome {
+    let status = command(arguments, env).status().map_err(|e| format!("cargo: {e}"))?;
     if status.success() { Ok(String::new()) } else { Err(format!("cargo {} failed ({status})", arguments.join(" "))) }
 }

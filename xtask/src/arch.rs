@@ -2,7 +2,7 @@
 //! that each file says what it is and stays small, and words that must not come in.
 
 use crate::Outcome;
-use crate::files::{Source, all};
+use crate::files::{Source, all, root};
 
 /// The arrows between the crates: a crate, and those that it may depend on.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -43,6 +43,7 @@ pub fn check() -> Outcome {
         unsafe_places(file, &mut problems);
         header_and_length(file, &mut problems);
         words(file, &mut problems);
+        links(file, &mut problems);
     }
     if problems.is_empty() { Ok(format!("{} files", files.len())) } else { Err(problems.join("\n")) }
 }
@@ -112,6 +113,24 @@ fn words(file: &Source, problems: &mut Vec<String>) {
     }
 }
 
+/// What a text links to inside the repository is there.
+fn links(file: &Source, problems: &mut Vec<String>) {
+    if file.extension() != "md" {
+        return;
+    }
+    let folder = root().join(&file.path).parent().map(std::path::Path::to_path_buf).unwrap_or_default();
+    for target in targets(&file.text).filter(|t| !t.contains("://") && !t.is_empty()) {
+        if !folder.join(target).exists() {
+            problems.push(format!("{}: links to {target}, which does not exist", file.path));
+        }
+    }
+}
+
+/// The targets of Markdown links, without what follows a `#`.
+fn targets(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next())
+}
+
 fn identifiers(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty())
 }
@@ -148,5 +167,11 @@ mod tests {
         assert_eq!(problems(header_and_length, "a.rs", "//! What it is.\n"), 0);
         assert_eq!(problems(header_and_length, "a.rs", &format!("//! x\n{}", "\n".repeat(LONGEST))), 1);
         assert_eq!(problems(words, "a.rs", &format!("{}!(\"later\")", "todo")), 1);
+    }
+
+    #[test]
+    fn links_lead_somewhere() {
+        assert_eq!(problems(links, "README.md", "[a](ARCHITECTURE.md#x) [b](https://example.org/a.md) [c](#here)"), 0);
+        assert_eq!(problems(links, "docs/a.md", "see [a](ARCHITECTURE.md)"), 1);
     }
 }

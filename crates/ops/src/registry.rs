@@ -17,6 +17,7 @@ pub const FAMILIES: &[&[KernelDef]] = &[
     crate::elementwise::ACTIVATIONS,
     crate::elementwise::CAST,
     crate::elementwise::COMPLEX,
+    crate::elementwise::FUSED,
     crate::elementwise::GRADIENTS,
     crate::elementwise::UNARY,
     crate::array::OPS,

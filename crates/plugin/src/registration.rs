@@ -6,8 +6,9 @@ use std::ffi::{CString, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tf_sys::{Api, TF_KernelBuilder, TF_OpKernelConstruction, TF_OpKernelContext};
+use tf_sys::{Api, TF_KernelBuilder, TF_OpKernelConstruction, TF_OpKernelContext, TF_ShapeInferenceContext, TF_Status};
 use tfvk_device::{DType, Error, Result};
+use tfvk_ops::elementwise::FUSED_OP;
 use tfvk_ops::{KernelDef, OpKernel, OpKernelConstruction, registry};
 
 use crate::construction::Node;
@@ -33,6 +34,7 @@ pub fn init() -> Result<()> {
         return Ok(());
     }
     let tf = tf()?;
+    define_fused(tf)?;
     let mut refused = Vec::new();
     let mut count = 0;
     for def in registry::all() {
@@ -161,4 +163,29 @@ unsafe extern "C" fn delete(kernel: *mut c_void) {
         }
         Ok(())
     });
+}
+
+/// Tells TensorFlow the operator that the graph pass puts in the place of several.
+fn define_fused(tf: &'static Api) -> Result<()> {
+    let status = Status::new(tf);
+    let name = CString::new(FUSED_OP).map_err(|_| Error::internal("a name with a zero byte"))?;
+    // SAFETY: the strings outlive the calls; the builder is handed over by the last.
+    unsafe {
+        let builder = (tf.TF_NewOpDefinitionBuilder)(name.as_ptr());
+        for attribute in [c"Tin: list(type) >= 1", c"T: type", c"program: string"] {
+            (tf.TF_OpDefinitionBuilderAddAttr)(builder, attribute.as_ptr());
+        }
+        (tf.TF_OpDefinitionBuilderAddInput)(builder, c"args: Tin".as_ptr());
+        (tf.TF_OpDefinitionBuilderAddOutput)(builder, c"result: T".as_ptr());
+        (tf.TF_OpDefinitionBuilderSetShapeInferenceFunction)(builder, Some(unknown_shape));
+        (tf.TF_RegisterOpDefinition)(builder, status.raw());
+    }
+    status.check()
+}
+
+unsafe extern "C" fn unknown_shape(context: *mut TF_ShapeInferenceContext, status: *mut TF_Status) {
+    if let Ok(tf) = tf() {
+        // SAFETY: TensorFlow passes a live context and a live status.
+        unsafe { (tf.TF_ShapeInferenceContextSetUnknownShape)(context, status) }
+    }
 }

@@ -142,7 +142,6 @@ pub fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
 }
 
 /// Appends an integer field.
-#[cfg(test)]
 pub fn put_int(out: &mut Vec<u8>, number: u32, value: i64) {
     put_varint(out, u64::from(number) << 3);
     put_varint(out, value as u64);

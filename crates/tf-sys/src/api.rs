@@ -174,6 +174,17 @@ table! {
         fn TF_OpKernelContext_ForwardRefInputToRefOutput(*mut TF_OpKernelContext, i32, i32);
         // c_api_experimental.h
         fn TF_GetRegisteredKernelsForOp(*const c_char, *mut TF_Status) -> *mut TF_Buffer;
+        // grappler.h
+        fn TF_GetNodesToPreserveListSize(*const TF_GrapplerItem, *mut c_int, *mut usize, *mut TF_Status);
+        fn TF_GetNodesToPreserveList(
+            *const TF_GrapplerItem,
+            *mut *mut c_char,
+            *mut usize,
+            c_int,
+            *mut c_void,
+            usize,
+            *mut TF_Status,
+        );
         // eager/c_api.h: a private context that runs single operators on the CPU
         fn TFE_NewContextOptions() -> *mut TFE_ContextOptions;
         fn TFE_ContextOptionsSetConfig(*mut TFE_ContextOptions, *const c_void, usize, *mut TF_Status);

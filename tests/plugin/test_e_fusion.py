@@ -1,0 +1,84 @@
+"""The graph pass: what it fuses, and that results are those without it, to the last bit."""
+import pytest
+
+from process import run
+
+
+def both(program):
+    """The program's output with fusion and without."""
+    out, err = run(program, TFVK_LOG="debug")
+    plain, plain_err = run(program, TFVK_LOG="debug", TFVK_FUSION="0")
+    assert "element-wise chains:" not in plain_err
+    return out, plain, [line for line in err.splitlines() if "element-wise chains:" in line]
+
+
+def test_a_chain_is_one_op_with_the_same_bits():
+    out, plain, told = both("""
+        rng = np.random.default_rng(0)
+        @tf.function
+        def f(x, y, b):
+            z = tf.tanh(x * y + b) * tf.sigmoid(x - b)
+            z = tf.where(z > 0.1, tf.sqrt(tf.abs(z)), -z * 0.5)
+            return tf.cast(z, tf.float16) * tf.constant(3, tf.float16)
+        with tf.device("/GPU:0"):
+            x, y = (tf.constant(rng.normal(size=(50, 70)).astype(np.float32)) for _ in range(2))
+            b = tf.constant(rng.normal(size=(70,)).astype(np.float32))
+            print(f(x, y, b).numpy().tobytes().hex())
+            print(f(x[:0], y[:0], b).shape, f(x[:1], y[:1], b).numpy().tobytes().hex())
+    """)
+    assert out == plain and told and " 0 element-wise" not in told[0], told
+
+
+def test_what_is_fetched_or_used_elsewhere_stays():
+    out, plain, told = both("""
+        @tf.function
+        def f(x):
+            a = x + 1.0
+            b = a * 2.0
+            c = tf.exp(-b)
+            return a, c, tf.reduce_sum(b)
+        with tf.device("/GPU:0"):
+            x = tf.constant(np.linspace(-1, 1, 33, dtype=np.float32))
+            print([t.numpy().tobytes().hex() for t in f(x)])
+    """)
+    assert out == plain
+
+
+def test_the_gradient_of_a_dense_net():
+    out, plain, told = both("""
+        rng = np.random.default_rng(0)
+        w = [tf.constant(rng.normal(size=s).astype(np.float32) * 0.3) for s in [(20, 32), (32,), (32, 5), (5,)]]
+        @tf.function
+        def f(x, *w):
+            with tf.GradientTape() as tape:
+                tape.watch(w)
+                h = tf.nn.relu(tf.nn.bias_add(x @ w[0], w[1]))
+                y = tf.nn.bias_add(h @ w[2], w[3])
+                loss = tf.reduce_mean(tf.square(y))
+            return (loss, *tape.gradient(loss, w))
+        with tf.device("/GPU:0"):
+            x = tf.constant(rng.normal(size=(64, 20)).astype(np.float32))
+            results = f(x, *w)
+            print([t.numpy().tobytes().hex() for t in results])
+        with tf.device("/CPU:0"):
+            for a, b in zip(results, f(x, *w)):
+                assert np.allclose(a, b, rtol=1e-4, atol=1e-5)
+    """)
+    assert out == plain and any("fused 2 products" in line for line in told), told
+
+
+@pytest.mark.parametrize("activation", ["relu", "relu6", "elu", "tanh", "sigmoid"])
+def test_products_with_bias_and_activation(activation):
+    _, err = run(f"""
+        rng = np.random.default_rng(0)
+        x, w, b = (rng.normal(size=s).astype(np.float32) for s in [(33, 20), (20, 47), (47,)])
+        @tf.function
+        def f(x, w, b):
+            return tf.nn.{activation}(tf.nn.bias_add(tf.matmul(x, w), b))
+        with tf.device("/GPU:0"):
+            got = f(tf.constant(x), tf.constant(w), tf.constant(b)).numpy()
+        with tf.device("/CPU:0"):
+            expected = tf.nn.{activation}(tf.nn.bias_add(tf.matmul(x, w), b)).numpy()
+        assert np.allclose(got, expected, rtol=1e-4, atol=1e-5)
+    """, TFVK_LOG="debug")
+    assert "fused 1 products" in err

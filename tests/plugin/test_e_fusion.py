@@ -1,7 +1,11 @@
 """The graph pass: what it fuses, and that results are those without it, to the last bit."""
+from pathlib import Path
+
 import pytest
 
 from process import run
+
+HERE = Path(__file__).parent
 
 
 def both(program):
@@ -67,18 +71,44 @@ def test_the_gradient_of_a_dense_net():
     assert out == plain and any("fused 2 products" in line for line in told), told
 
 
-@pytest.mark.parametrize("activation", ["relu", "relu6", "elu", "tanh", "sigmoid"])
+@pytest.mark.parametrize("activation", ["relu", "relu6", "leaky_relu"])
 def test_products_with_bias_and_activation(activation):
-    _, err = run(f"""
+    out, plain, told = both(f"""
         rng = np.random.default_rng(0)
-        x, w, b = (rng.normal(size=s).astype(np.float32) for s in [(33, 20), (20, 47), (47,)])
         @tf.function
         def f(x, w, b):
             return tf.nn.{activation}(tf.nn.bias_add(tf.matmul(x, w), b))
-        with tf.device("/GPU:0"):
-            got = f(tf.constant(x), tf.constant(w), tf.constant(b)).numpy()
-        with tf.device("/CPU:0"):
-            expected = tf.nn.{activation}(tf.nn.bias_add(tf.matmul(x, w), b)).numpy()
-        assert np.allclose(got, expected, rtol=1e-4, atol=1e-5)
-    """, TFVK_LOG="debug")
-    assert "fused 1 products" in err
+        for m, k, n in [(33, 20, 47), (1, 300, 64), (128, 2000, 3)]:
+            x, w, b = (rng.normal(size=s).astype(np.float32) for s in [(m, k), (k, n), (n,)])
+            with tf.device("/GPU:0"):
+                got = f(tf.constant(x), tf.constant(w), tf.constant(b)).numpy()
+            with tf.device("/CPU:0"):
+                expected = tf.nn.{activation}(tf.nn.bias_add(tf.matmul(x, w), b)).numpy()
+            assert np.allclose(got, expected, rtol=1e-4, atol=1e-3)
+            print(got.tobytes().hex())
+    """)
+    assert out == plain and "fused 1 products" in told[0]
+
+
+@pytest.mark.parametrize("first", range(0, 40, 10))
+def test_random_functions(first):
+    """With fusion and without, to the last bit; see random_graphs.py."""
+    run(f"""
+        import sys
+        sys.path.insert(0, {str(HERE)!r})
+        import random_graphs
+        sys.exit(random_graphs.main({first}, 10))
+    """, timeout=900)
+
+
+def test_the_comparison_of_random_functions_can_fail():
+    run(f"""
+        import sys
+        sys.path.insert(0, {str(HERE)!r})
+        import random_graphs
+        nan = np.array([np.nan, 1], np.float32)
+        assert random_graphs.same(nan, nan * np.float32([-1, 1]))
+        assert not random_graphs.same(np.float32([0.0]), np.float32([-0.0]))
+        assert not random_graphs.same(np.float32([1]), np.nextafter(np.float32([1]), np.float32([2])))
+        assert not random_graphs.close(np.float32([1]), np.float32([1.01]), 1e-3)
+    """, TFVK_VISIBLE_DEVICES="-1")

@@ -24,7 +24,7 @@ pub use bitwise::BITWISE;
 pub use cast::CAST;
 pub use compare::{COMPARE, COMPARE_HOST, LOGICAL};
 pub use complex::COMPLEX;
-pub use fused::{FUSED, FUSED_OP};
+pub use fused::{FUSED, FUSED_OP, check_text, fused_text};
 pub use gradients::GRADIENTS;
 pub use select::{SELECT, SELECT_HOST};
 pub use unary::UNARY;

@@ -7,7 +7,7 @@ use tfvk_device::{DType, Kernel, Result};
 
 use super::declare::{AttrValue, Expression};
 use super::plan::Variant;
-use super::{Program, declare, spirv};
+use super::{Chain, Program, declare, spirv};
 
 /// Variants kept for one program. Shapes don't make variants, so few programs ever have a dozen.
 const MAX_VARIANTS: usize = 64;
@@ -34,6 +34,25 @@ impl Modules {
         known.push((variant.clone(), kernel.clone()));
         Ok(kernel)
     }
+}
+
+/// The chain that a text says, and its program, which all nodes with that text share.
+pub fn chain(text: &str) -> Result<Arc<(Chain, Program)>> {
+    static CHAINS: Mutex<Option<HashMap<String, Arc<(Chain, Program)>>>> = Mutex::new(None);
+    let lock = || CHAINS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = lock().as_ref().and_then(|m| m.get(text)) {
+        return Ok(known.clone());
+    }
+    let chain: Chain = text.parse()?;
+    let program = chain.program()?;
+    let made = Arc::new((chain, program));
+    let mut map = lock();
+    let map = map.get_or_insert_default();
+    if map.len() >= MAX_PROGRAMS {
+        map.clear();
+    }
+    map.insert(text.to_owned(), made.clone());
+    Ok(made)
 }
 
 /// What makes an op's program: the op, the operands' types, the attributes that are known when it is built.

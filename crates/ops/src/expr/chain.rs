@@ -8,11 +8,14 @@
 //! inputs float32 float32; AddV2 %0 %1; LeakyRelu 0 [f3e4ccccd]; outputs 1
 //! ```
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use tfvk_device::{DType, Error, Result};
 
 use super::declare::AttrValue;
 use super::{Expression, Program, Value};
-use crate::{Body, registry};
+use crate::{Body, KernelDef, registry};
 
 /// What a step works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +48,25 @@ pub struct Chain {
     pub outputs: Vec<usize>,
 }
 
+/// The declarations of an op that are expressions.
+pub fn declarations(op: &str) -> &'static [(&'static KernelDef, &'static Expression)] {
+    type Table = HashMap<&'static str, Vec<(&'static KernelDef, &'static Expression)>>;
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        let mut table = Table::new();
+        for def in registry::all() {
+            if let Body::Expression(e) = &def.body {
+                table.entry(def.op).or_default().push((def, e));
+            }
+        }
+        table
+    });
+    table.get(op).map_or(&[], Vec::as_slice)
+}
+
 /// The expression of an op, if it is an element-wise one.
 pub fn expression(op: &str) -> Option<&'static Expression> {
-    registry::all().filter(|def| def.op == op).find_map(|def| match &def.body {
-        Body::Expression(e) => Some(e),
-        Body::Kernel(_) => None,
-    })
+    declarations(op).first().map(|(_, e)| *e)
 }
 
 impl Chain {

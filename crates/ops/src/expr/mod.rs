@@ -35,7 +35,8 @@ mod storage;
 mod tests;
 mod value;
 
-pub use chain::{Chain, Operand, Step, expression};
+pub use cache::chain;
+pub use chain::{Chain, Operand, Step, declarations, expression};
 pub use declare::{
     Attr, AttrValue, Attrs, Expression, Formula, ShapeRule, Views, binary, compare, general, grad, grad_attr, ternary, unary,
     unary_attr,

@@ -1,4 +1,5 @@
-//! `MatMul`, `BiasAdd` and an activation become one `_FusedMatMul`: the epilogue of the product does the rest.
+//! `MatMul`, `BiasAdd` and an activation become one `_FusedMatMul`: the epilogue of the product does the rest. Only where
+//! that gives the very same bits: in float32 (16-bit floats are rounded once, not after each operator).
 
 use tfvk_device::{DType, Result};
 use tfvk_ops::OpKernelConstruction;
@@ -7,7 +8,7 @@ use crate::graph::model::{Graph, GraphNode};
 use crate::wire;
 
 /// What may follow the bias.
-const ACTIVATIONS: [&str; 6] = ["Relu", "Relu6", "Elu", "LeakyRelu", "Tanh", "Sigmoid"];
+const ACTIVATIONS: [&str; 3] = ["Relu", "Relu6", "LeakyRelu"];
 
 /// Fuses what fits; the number of products that were.
 pub fn fuse(graph: &mut Graph) -> usize {
@@ -27,7 +28,7 @@ type Replacement = (usize, GraphNode, Vec<usize>);
 fn candidate(graph: &Graph, index: usize) -> Option<Result<Replacement>> {
     let product = graph.node(index)?;
     let dtype = product.def.dtype("T").ok()?;
-    if product.def.op() != "MatMul" || !product.ours || !matches!(dtype, DType::F16 | DType::BF16 | DType::F32) {
+    if product.def.op() != "MatMul" || !product.ours || dtype != DType::F32 {
         return None;
     }
     let bias_at = graph.only_user(index)?;

@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 
 use tfvk_device::{DType, Result};
-use tfvk_ops::expr::{AttrValue, Chain, Expression, Operand, ShapeRule, Step, expression};
+use tfvk_ops::elementwise::{FUSED_OP, check_text, fused_text};
+use tfvk_ops::expr::{AttrValue, Chain, Operand, ShapeRule, Step, declarations};
 use tfvk_ops::signature::{ArgType, signature};
-use tfvk_ops::{OpKernelConstruction, elementwise::FUSED_OP};
+use tfvk_ops::{KernelDef, OpKernelConstruction};
 
 use crate::graph::model::{Graph, GraphNode, tensor};
 use crate::wire;
@@ -36,18 +37,21 @@ pub fn fuse(graph: &mut Graph) -> usize {
     count
 }
 
-/// int32 operators work in host memory; a chain works on the device.
-fn on_device(dtype: DType) -> bool {
-    dtype.is_float() || matches!(dtype, DType::Bool | DType::I64)
-}
-
+/// The node as an operator of a chain: an expression of broadcasting operands whose kernel, for these element types, has
+/// everything in device memory (TensorFlow keeps int32 on the host in many), with one result.
 fn candidate(node: &GraphNode) -> Option<Candidate> {
     if !node.ours {
         return None;
     }
     let op = node.def.op();
-    let e: &Expression = expression(op)?;
-    if !matches!(e.shape, ShapeRule::Broadcast | ShapeRule::Same) {
+    let serves = |def: &KernelDef| def.types.iter().all(|c| node.def.dtype(c.attr).is_ok_and(|d| c.dtypes.contains(&d)));
+    let &(def, e) = declarations(op).iter().find(|(def, _)| serves(def))?;
+    let broadcasts = match e.shape {
+        ShapeRule::Broadcast | ShapeRule::Same => true,
+        ShapeRule::BroadcastOrScalar => node.def.bool("incompatible_shape_error").is_ok_and(|b| b),
+        ShapeRule::First | ShapeRule::Custom(_) => false,
+    };
+    if !broadcasts || !def.host_memory.is_empty() {
         return None;
     }
     let signature = signature(op)?;
@@ -66,7 +70,7 @@ fn candidate(node: &GraphNode) -> Option<Candidate> {
     }
     let [output] = &signature.outputs[..] else { return None };
     let output = dtype(output.dtype).filter(|_| output.number.is_none())?;
-    let fits = inputs.iter().chain([&output]).all(|&d| on_device(d)) && node.data_inputs().count() == inputs.len();
+    let fits = node.data_inputs().count() == inputs.len();
     Some(Candidate { attrs: e.read_attrs(&node.def).ok()?, inputs, output }).filter(|_| fits)
 }
 
@@ -170,8 +174,9 @@ fn fused(graph: &Graph, members: &[usize], known: &HashMap<usize, Option<Candida
     let root = graph.node(members[0]).ok_or_else(missing)?;
     let output = known.get(&members[0]).and_then(Option::as_ref).ok_or_else(missing)?.output;
     let chain = Chain { outputs: vec![steps.len() - 1], inputs: types, steps };
+    let text = fused_text(&chain);
     // What cannot be compiled must not come to run.
-    chain.program()?;
+    check_text(&text)?;
     let mut list = Vec::new();
     for dtype in &chain.inputs {
         wire::put_int(&mut list, 6, *dtype as i64);
@@ -179,7 +184,7 @@ fn fused(graph: &Graph, members: &[usize], known: &HashMap<usize, Option<Candida
     let (mut tin, mut tout, mut program) = (Vec::new(), Vec::new(), Vec::new());
     wire::put_bytes(&mut tin, 1, &list);
     wire::put_int(&mut tout, 6, output as i64);
-    wire::put_bytes(&mut program, 2, chain.to_string().as_bytes());
+    wire::put_bytes(&mut program, 2, text.as_bytes());
     let attributes = [("Tin", tin), ("T", tout), ("program", program)];
     GraphNode::new(&root.name, FUSED_OP, &root.device, inputs.into_iter().chain(controls).collect(), &attributes)
 }

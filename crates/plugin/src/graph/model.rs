@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tfvk_device::Result;
+use tfvk_ops::OpKernelConstruction;
 
 use crate::construction::Node;
 use crate::wire;
@@ -97,8 +98,8 @@ pub fn mentions_device(encoded: &[u8], device_type: &str) -> bool {
 pub struct Uses {
     /// The nodes (by index) that use its output 0, once for each use.
     pub data: Vec<usize>,
-    /// Whether anything uses another output, or waits for it.
-    pub other: bool,
+    /// How often another output is used, or waited for.
+    pub other: usize,
 }
 
 /// A graph.
@@ -123,21 +124,35 @@ impl Graph {
             }
         }
         let by_name = nodes.iter().flatten().enumerate().map(|(i, n)| (n.name.clone(), i)).collect();
-        let mut graph = Self { uses: Vec::new(), nodes, by_name, preserved, rest };
-        graph.count_uses();
+        let mut graph = Self { uses: vec![Uses::default(); nodes.len()], nodes, by_name, preserved, rest };
+        (0..graph.nodes.len()).for_each(|i| graph.add_uses(i));
         Ok(graph)
     }
 
-    fn count_uses(&mut self) {
-        self.uses = vec![Uses::default(); self.nodes.len()];
-        for (user, node) in self.nodes.iter().enumerate() {
-            for input in node.iter().flat_map(|n| &n.inputs) {
-                let (name, output) = tensor(input.trim_start_matches('^'));
-                let Some(&used) = self.by_name.get(name) else { continue };
-                match (input.starts_with('^'), output) {
-                    (false, 0) => self.uses[used].data.push(user),
-                    _ => self.uses[used].other = true,
+    /// Notes what the node at `user` uses.
+    fn add_uses(&mut self, user: usize) {
+        for input in self.nodes[user].iter().flat_map(|n| &n.inputs) {
+            let (name, output) = tensor(input.trim_start_matches('^'));
+            let Some(&used) = self.by_name.get(name) else { continue };
+            match (input.starts_with('^'), output) {
+                (false, 0) => self.uses[used].data.push(user),
+                _ => self.uses[used].other += 1,
+            }
+        }
+    }
+
+    /// Takes the node at `user` out.
+    fn remove(&mut self, user: usize) {
+        for input in self.nodes[user].take().iter().flat_map(|n| &n.inputs) {
+            let (name, output) = tensor(input.trim_start_matches('^'));
+            let Some(uses) = self.by_name.get(name).and_then(|&used| self.uses.get_mut(used)) else { continue };
+            match (input.starts_with('^'), output) {
+                (false, 0) => {
+                    if let Some(at) = uses.data.iter().position(|&u| u == user) {
+                        uses.data.swap_remove(at);
+                    }
                 }
+                _ => uses.other -= 1,
             }
         }
     }
@@ -161,7 +176,7 @@ impl Graph {
     pub fn only_used_by(&self, index: usize, users: impl Fn(usize) -> bool) -> bool {
         let uses = &self.uses[index];
         let kept = self.node(index).is_none_or(|n| self.preserved.contains(&n.name));
-        !kept && !uses.other && !uses.data.is_empty() && uses.data.iter().all(|&u| users(u))
+        !kept && uses.other == 0 && !uses.data.is_empty() && uses.data.iter().all(|&u| users(u))
     }
 
     /// The one user of a node that may go into it.
@@ -170,19 +185,20 @@ impl Graph {
         self.only_used_by(index, |u| u == user).then_some(user)
     }
 
-    /// Indices, users before what they use (but for loops).
+    /// Indices, users before what they use. A loop's way back does not count: there, the order starts anew.
     pub fn users_first(&self) -> Vec<usize> {
-        let mut left: Vec<usize> = self.nodes.iter().map(|n| n.as_ref().map_or(0, |n| n.inputs.len())).collect();
-        let mut order: Vec<usize> = (0..left.len()).filter(|&i| left[i] == 0).collect();
+        let mut left: Vec<usize> = vec![0; self.nodes.len()];
         let mut users: Vec<Vec<usize>> = vec![Vec::new(); left.len()];
+        let goes_back = |i: usize| self.node(i).is_some_and(|n| n.def.op().ends_with("NextIteration"));
         for (user, node) in self.nodes.iter().enumerate() {
             for input in node.iter().flat_map(|n| &n.inputs) {
-                match self.by_name.get(tensor(input.trim_start_matches('^')).0) {
-                    Some(&used) => users[used].push(user),
-                    None => left[user] -= 1,
+                if let Some(used) = self.index(tensor(input.trim_start_matches('^')).0).filter(|&i| !goes_back(i)) {
+                    users[used].push(user);
+                    left[user] += 1;
                 }
             }
         }
+        let mut order: Vec<usize> = (0..left.len()).filter(|&i| left[i] == 0).collect();
         let mut next = 0;
         while let Some(&i) = order.get(next) {
             next += 1;
@@ -193,7 +209,7 @@ impl Graph {
                 }
             }
         }
-        // What is left is in or after a loop.
+        // What is left is in or after a loop of another kind.
         let seen: HashSet<usize> = order.iter().copied().collect();
         order.extend((0..left.len()).filter(|i| !seen.contains(i)));
         order.reverse();
@@ -202,11 +218,9 @@ impl Graph {
 
     /// Puts `new` in the place of the node at `at`, under the same name, and takes the nodes `gone` out.
     pub fn replace(&mut self, at: usize, new: GraphNode, gone: &[usize]) {
-        for &i in gone {
-            self.nodes[i] = None;
-        }
+        gone.iter().chain([&at]).for_each(|&i| self.remove(i));
         self.nodes[at] = Some(new);
-        self.count_uses();
+        self.add_uses(at);
     }
 
     /// The graph, encoded.

@@ -6,8 +6,12 @@ use crate::Outcome;
 use crate::files::root;
 
 /// Limits of the weakest device that is to work.
-const WEAK: &[(&str, &str)] =
-    &[("TFVK_LIMIT_INVOCATIONS", "256"), ("TFVK_LIMIT_SHARED_MEMORY", "16384"), ("TFVK_LIMIT_GROUPS", "65535")];
+const WEAK: &[(&str, &str)] = &[
+    ("TFVK_LIMIT_INVOCATIONS", "256"),
+    ("TFVK_LIMIT_SHARED_MEMORY", "16384"),
+    ("TFVK_LIMIT_GROUPS", "65535"),
+    ("TFVK_LIMIT_WORK", "2k"),
+];
 
 /// Element types that it may lack. Only tests that know which types a device has run without them.
 const FEW_TYPES: (&str, &str) = ("TFVK_DISABLE", "int64,f64,f16");

@@ -156,6 +156,9 @@ pub struct Limits {
     pub max_allocation: u64,
     /// Bytes of device memory.
     pub device_memory: u64,
+    /// Work of one launch (see [`Args::work`](crate::Args::work)) that even a slow device of this kind finishes in about a
+    /// second: a desktop's watchdog waits for two.
+    pub launch_work: u64,
     /// Nanoseconds of one tick of a GPU timestamp.
     pub timestamp_period_ns: f32,
 }

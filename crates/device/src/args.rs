@@ -31,6 +31,8 @@ pub struct Args {
     pub(crate) device: u64,
     /// Addresses of more than one device were given.
     pub(crate) mixed: bool,
+    /// Work beyond moving what is accessed, in bytes.
+    pub(crate) work: u64,
 }
 
 impl Args {
@@ -45,6 +47,15 @@ impl Args {
         self.accesses.clear();
         self.device = 0;
         self.mixed = false;
+        self.work = 0;
+    }
+
+    /// Say what the launch computes, in floating-point operations, where that is more than moving its arguments: a batch
+    /// of commands is handed over by the work in it. Sixteen operations count as much as a byte, which is what GPUs of all
+    /// sizes do in the time of moving one.
+    pub fn work(&mut self, operations: u64) -> &mut Self {
+        self.work = self.work.saturating_add(operations / 16);
+        self
     }
 
     /// Bytes so far.

@@ -11,6 +11,7 @@
 //! | `TFVK_LIMIT_SHARED_MEMORY` | at most so many bytes of shared memory |
 //! | `TFVK_LIMIT_GROUPS` | at most so many workgroups along each axis |
 //! | `TFVK_LIMIT_ALLOCATION` | at most so many bytes of one allocation |
+//! | `TFVK_LIMIT_WORK` | at most so much work of one launch, in bytes moved or 16 operations each: what can be is split |
 //! | `TFVK_LOSE_AFTER` | the device acts as if it were lost after so many batches of work |
 //! | `TFVK_DISABLE` | features to do without, by name: `int64,f64` (see [`DISABLE`]) |
 //!
@@ -52,6 +53,7 @@ pub(crate) struct Settings {
     pub shared_memory: Option<u64>,
     pub groups: Option<u64>,
     pub allocation: Option<u64>,
+    pub work: Option<u64>,
     pub lose_after: Option<u64>,
     pub disable: Vec<String>,
 }
@@ -124,6 +126,7 @@ impl Settings {
             shared_memory: number("TFVK_LIMIT_SHARED_MEMORY")?,
             groups: number("TFVK_LIMIT_GROUPS")?,
             allocation: number("TFVK_LIMIT_ALLOCATION")?,
+            work: number("TFVK_LIMIT_WORK")?,
             lose_after: number("TFVK_LOSE_AFTER")?,
             disable: disabled(get("TFVK_DISABLE"))?,
         })
@@ -146,6 +149,7 @@ impl Settings {
             lower(&mut limits.max_groups[axis], self.groups);
         }
         limits.max_allocation = limits.max_allocation.min(self.allocation.unwrap_or(u64::MAX));
+        limits.launch_work = limits.launch_work.min(self.work.unwrap_or(u64::MAX));
     }
 }
 

@@ -156,6 +156,11 @@ fn properties(instance: &Instance, extensions: &Extensions, chain: &Chain, adapt
         push_constants: raw.max_push_constants_size,
         max_allocation: largest(v11.max_memory_allocation_size).min(largest(buffer.max_buffer_size)),
         device_memory: local,
+        launch_work: match adapter.kind {
+            AdapterKind::Discrete | AdapterKind::Virtual => 256 << 30,
+            AdapterKind::Integrated => 16 << 30,
+            AdapterKind::Software => u64::MAX,
+        },
         timestamp_period_ns: raw.timestamp_period,
     };
 

@@ -19,7 +19,7 @@ use crate::{Args, Error, Result, exit};
 
 /// A batch is handed over after so many commands: few at first, so that an idle GPU starts early; then ever more.
 const COMMANDS: (u32, u32) = (32, 512);
-/// Likewise, bytes that its commands touch.
+/// Likewise, its work: bytes that its commands touch, and what `Args::work` adds.
 const WORK: (u64, u64) = (64 << 20, 2 << 30);
 /// Batches that the GPU may be behind.
 const IN_FLIGHT: usize = 64;
@@ -233,7 +233,8 @@ impl Recorder {
         if let (Some(slice), Some((_, ring))) = (large, &mut self.arguments) {
             ring.until(slice.id, self.number);
         }
-        self.recorded(core, args.accesses.iter().map(|a| a.end - a.start).sum())
+        let moved: u64 = args.accesses.iter().map(|a| a.end - a.start).sum();
+        self.recorded(core, moved.saturating_add(args.work))
     }
 
     /// Put an argument block into the ring.

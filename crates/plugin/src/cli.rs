@@ -117,6 +117,7 @@ fn describe(index: usize, adapter: &Adapter, device: Option<usize>) -> String {
         ("shared_memory", u64::from(l.shared_memory)),
         ("max_groups", u64::from(l.max_groups[0])),
         ("max_allocation", l.max_allocation),
+        ("launch_work", l.launch_work),
         ("subgroup_size", u64::from(f.subgroup_size)),
     ];
     let limits: Vec<String> = limits.iter().map(|(name, n)| format!("\"{name}\": {n}")).collect();

@@ -50,7 +50,8 @@ impl Conv {
 
     pub(crate) fn run_as(&self, ctx: &mut Compute<'_>, choice: Option<Choice>) -> Result<()> {
         let largest = self.source.num_elements().max(self.other.num_elements()).max(self.result.num_elements());
-        if largest >= MAX_ELEMENTS {
+        let long = self.operations() / 16 > ctx.device().adapter().limits.launch_work;
+        if largest >= MAX_ELEMENTS || (long && self.pass != Pass::FilterGradient && self.geometry.batch > 1) {
             return self.halves(ctx, largest, choice);
         }
         if choice.is_none() {
@@ -128,6 +129,12 @@ impl Conv {
         if g.channels_first { (channels, pixels, k) } else { (pixels, channels, k) }
     }
 
+    /// Floating-point operations, about: padding is counted.
+    fn operations(&self) -> u64 {
+        let (m, n, k) = self.sizes();
+        [m, n, k, self.geometry.groups().max(1)].into_iter().fold(2, |p, v| p.saturating_mul(v as u64))
+    }
+
     fn launch(&self, ctx: &mut Compute<'_>, choice: Option<Choice>) -> Result<()> {
         let g = &self.geometry;
         let dtype = self.result.dtype;
@@ -187,7 +194,12 @@ impl Conv {
             divisor(&mut args, p as u64)?;
         }
         args.u32(other_row as u32).u32(self.out_row() as u32);
-        args.u32(tiles_m as u32).u32(tiles_n as u32).u32(small).u32(choice.k_part as u32).f32(self.epilogue.alpha);
+        args.u32(tiles_m as u32)
+            .u32(tiles_n as u32)
+            .u32(small)
+            .u32(choice.k_part as u32)
+            .f32(self.epilogue.alpha)
+            .work(self.operations());
 
         let flag = u32::from;
         let mut constants = [0; 30];

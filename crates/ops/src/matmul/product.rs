@@ -142,8 +142,21 @@ impl Product {
         let a = a_row * if self.a.along_k { self.m } else { self.k };
         let b = b_row * if self.b.along_k { self.n } else { self.k };
         let c = c_row * self.m;
-        if a.max(c) >= MAX_ELEMENTS && self.a.along_k && self.m > 1 && self.batch.is_empty() && dense {
-            return [(0, self.m / 2), (self.m / 2, self.m - self.m / 2)].into_iter().try_for_each(|(first, rows)| {
+        let long = self.operations() / 16 > ctx.device().adapter().limits.launch_work;
+        // Each half must fill its part of the result.
+        let halved = |d: &&Batch| long && d.n > 1 && d.n * d.c == self.c.num_elements() as u64;
+        if let Some(outer) = self.batch.first().filter(halved) {
+            return halves(outer.n).into_iter().try_for_each(|(first, n)| {
+                let mut p = self.clone();
+                p.batch[0].n = n;
+                p.a.tensor = part(&self.a.tensor, first * outer.a, None);
+                p.b.tensor = part(&self.b.tensor, first * outer.b, None);
+                p.c = part(&self.c, first * outer.c, Some(n * outer.c));
+                p.launch_all(ctx, choice)
+            });
+        }
+        if (a.max(c) >= MAX_ELEMENTS || long) && self.a.along_k && self.m > 1 && self.batch.is_empty() && dense {
+            return halves(self.m).into_iter().try_for_each(|(first, rows)| {
                 let mut p = self.clone();
                 p.m = rows;
                 p.a.tensor = part(&self.a.tensor, first * a_row, None);
@@ -162,6 +175,12 @@ impl Product {
             )));
         }
         self.launch(ctx, choice)
+    }
+
+    /// Floating-point operations of it all.
+    fn operations(&self) -> u64 {
+        let sizes = [self.m, self.n, self.k].into_iter().chain(self.batch.iter().map(|d| d.n));
+        sizes.fold(2, u64::saturating_mul)
     }
 
     /// Whether rows of both operands can be read eight elements of 16 bits at a time.
@@ -241,7 +260,7 @@ impl Product {
         dims.iter().for_each(|d| _ = args.u32((d.a / units[0]) as u32));
         dims.iter().for_each(|d| _ = args.u32((d.b / units[1]) as u32));
         dims.iter().for_each(|d| _ = args.u32((d.c / units[2]) as u32));
-        args.f32(self.epilogue.alpha);
+        args.f32(self.epilogue.alpha).work(self.operations());
 
         let flag = u32::from;
         let mut constants = [
@@ -344,6 +363,11 @@ pub fn in_fours(t: &Tensor, row: u64) -> bool {
 fn part(t: &Tensor, first: u64, len: Option<u64>) -> Tensor {
     let left = (t.num_elements() as u64).saturating_sub(first);
     t.slice(first as i64, [len.unwrap_or(left).min(left) as i64])
+}
+
+/// A range in two halves: where each begins and how long it is.
+fn halves(n: u64) -> [(u64, u64); 2] {
+    [(0, n / 2), (n / 2, n - n / 2)]
 }
 
 fn gcd(a: u64, b: u64) -> u64 {

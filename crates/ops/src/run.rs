@@ -155,15 +155,26 @@ impl<'a> Compute<'a> {
         self.host.alias_output(index, input, dtype, shape)
     }
 
-    /// See [`OpKernelContext::read_variable`].
-    pub fn read_variable(&mut self, input: usize) -> Result<Tensor> {
-        self.host.read_variable(input)
+    /// See [`OpKernelContext::read_variable`]. Errors: the variable is not of type `dtype`, which nothing before here sees to.
+    pub fn read_variable(&mut self, input: usize, dtype: DType) -> Result<Tensor> {
+        let variable = self.host.read_variable(input)?;
+        check_variable(&variable, dtype)?;
+        Ok(variable)
     }
 
-    /// See [`OpKernelContext::update_variables`].
-    pub fn update_variables(&mut self, inputs: &[usize]) -> Result<SmallVec<[Tensor; 4]>> {
-        self.host.update_variables(inputs)
+    /// See [`OpKernelContext::update_variables`]. Errors: one of the variables is not of type `dtype`.
+    pub fn update_variables(&mut self, inputs: &[usize], dtype: DType) -> Result<SmallVec<[Tensor; 4]>> {
+        let variables = self.host.update_variables(inputs)?;
+        variables.iter().try_for_each(|v| check_variable(v, dtype))?;
+        Ok(variables)
     }
+}
+
+fn check_variable(variable: &Tensor, dtype: DType) -> Result<()> {
+    if variable.dtype == dtype {
+        return Ok(());
+    }
+    Err(Error::invalid_argument(format!("expected a variable of {dtype}, got one of {}", variable.dtype)))
 }
 
 /// Makes a node's kernel.

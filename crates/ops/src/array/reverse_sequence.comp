@@ -18,7 +18,7 @@ void main() {
     uint at = SEQ_INNER != 0u ? j : o;
     uint batch = SEQ_INNER != 0u ? o : j;
     uint step = SEQ_INNER != 0u ? args.tail : args.tail * args.inner * args.mid;
-    int len = load_index(args.lengths, batch);
+    int len = min(load_index(args.lengths, batch), int(SEQ_INNER != 0u ? args.inner : args.outer));
     int from = int(i);
     if (int(at) < len) from += (len - 1 - 2 * int(at)) * int(step);
     store(args.dst, int(i), load(args.src, from));

@@ -139,7 +139,7 @@ impl OpKernel for StridedSliceAssign {
     }
 
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
-        let variables = ctx.update_variables(&[0])?;
+        let variables = ctx.update_variables(&[0], ctx.input(4)?.dtype)?;
         let variable = variables.first().ok_or_else(|| Error::internal("no variable"))?;
         let inputs = ctx.inputs();
         let slice = from_inputs(&inputs, 1, &variable.shape, self.masks)?;

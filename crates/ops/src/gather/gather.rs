@@ -219,7 +219,7 @@ impl OpKernel for Gather {
     }
 
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
-        let params = if self.resource { ctx.read_variable(0)? } else { ctx.input(0)? };
+        let params = if self.resource { ctx.read_variable(0, ctx.output(0)?.dtype)? } else { ctx.input(0)? };
         let plan = self.plan(&params.shape, &ctx.inputs())?;
         let out = if self.resource { ctx.allocate_output(0, &plan.shape)? } else { ctx.output(0)? };
         match out.memory() {

@@ -124,7 +124,7 @@ impl OpKernel for Scatter {
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
         let out = match self.target {
             Target::Variable => {
-                let variables = ctx.update_variables(&[0])?;
+                let variables = ctx.update_variables(&[0], ctx.input(2)?.dtype)?;
                 variables.into_iter().next().ok_or_else(|| Error::internal("no variable"))?
             }
             Target::Tensor => {

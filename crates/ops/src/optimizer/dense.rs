@@ -49,7 +49,7 @@ impl OpKernel for Apply {
 
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
         let names: SmallVec<[usize; 4]> = (0..self.rule.variables).collect();
-        let variables = ctx.update_variables(&names)?;
+        let variables = ctx.update_variables(&names, ctx.input(self.rule.grad)?.dtype)?;
         let mut operands: SmallVec<[Tensor; 12]> = variables.iter().cloned().collect();
         for i in self.rule.variables..ctx.inputs().len() {
             operands.push(ctx.input(i)?);

@@ -84,8 +84,8 @@ impl OpKernel for SparseApply {
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
         let layout = self.layout;
         let names: SmallVec<[usize; 4]> = (0..layout.variables).collect();
-        let variables = ctx.update_variables(&names)?;
         let (grad, indices) = (ctx.input(layout.grad)?, ctx.input(layout.indices)?);
+        let variables = ctx.update_variables(&names, grad.dtype)?;
         let [rows, count, columns] = sizes(&variables, &grad, &indices)?;
         if count == 0 {
             return Ok(());

@@ -12,11 +12,8 @@ use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, sh
 const BLOCKS_PER_OUTPUT: u64 = 256;
 
 fn state(ctx: &mut Compute<'_>) -> Result<Tensor> {
-    let values = ctx.update_variables(&[0])?;
+    let values = ctx.update_variables(&[0], DType::I64)?;
     let state = values.into_iter().next().ok_or_else(|| Error::internal("no state variable"))?;
-    if state.dtype != DType::I64 {
-        return Err(Error::invalid_argument(format!("dtype of RNG state variable must be int64, not {}", state.dtype)));
-    }
     if state.shape.rank() != 1 {
         let rank = state.shape.rank();
         return Err(Error::invalid_argument(format!("RNG state must have one and only one dimension, not {rank}")));

@@ -45,16 +45,13 @@ fn axis(inputs: &Inputs<'_>) -> Result<usize> {
 impl OpKernel for Cumulative {
     fn outputs(&self, inputs: &Inputs<'_>) -> Result<Outputs> {
         let shape = inputs.shape(0)?;
-        // A scalar has no axis to run along; TensorFlow passes it through.
-        if shape.rank() > 0 {
-            axis(inputs)?;
-        }
+        axis(inputs)?;
         Ok(smallvec![Output::Shape(shape.clone())])
     }
 
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
         let (x, y) = (ctx.input(0)?, ctx.output(0)?);
-        let at = if x.shape.rank() == 0 { 0 } else { axis(&ctx.inputs())? };
+        let at = axis(&ctx.inputs())?;
         let size = |dims: &[i64]| u32::try_from(Shape::new(dims).num_elements()).ok();
         let parts = (
             size(&x.shape[..at]),

@@ -29,16 +29,13 @@ impl OpKernel for Assign {
 
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
         let value = ctx.input(1)?;
-        let variable = ctx.update_variables(&[0])?;
+        let variable = ctx.update_variables(&[0], value.dtype)?;
         let [variable] = variable.as_slice() else { return Err(Error::internal("no variable")) };
         if variable.shape != value.shape {
             return Err(Error::invalid_argument(format!(
                 "Cannot update variable with shape {} using a Tensor with shape {}, shapes must be equal.",
                 variable.shape, value.shape
             )));
-        }
-        if variable.dtype != value.dtype {
-            return Err(Error::invalid_argument(format!("a {} variable updated by {}", variable.dtype, value.dtype)));
         }
         launch(ctx.stream(), &self.program, &[variable.clone(), value], &[], std::slice::from_ref(variable))
     }

@@ -26,7 +26,14 @@ fn environment_selects() {
     succeeds(&child("adapters::child_software_hidden", &[("TFVK_ALLOW_SOFTWARE", "")]));
     succeeds(&child("adapters::child_none_visible", &[("TFVK_ALLOW_SOFTWARE", "1"), ("TFVK_VISIBLE_DEVICES", "-1")]));
     succeeds(&child("adapters::child_bad_index", &[("TFVK_ALLOW_SOFTWARE", "1"), ("TFVK_VISIBLE_DEVICES", "77")]));
-    succeeds(&child("adapters::child_no_driver", &[("VK_DRIVER_FILES", "/nonexistent"), ("VK_ICD_FILENAMES", "/nonexistent")]));
+    let no_driver = [("VK_DRIVER_FILES", "/nonexistent"), ("VK_ICD_FILENAMES", "/nonexistent")];
+    // Wine hands what a program sets for its child to the child alone, not to the host's loader behind it: whoever runs the
+    // tests under Wine runs this one with the variables set for Wine itself, as scripts/test-windows.sh does.
+    if cfg!(windows) && std::env::var_os("WINEPREFIX").is_some() {
+        eprintln!("under Wine child_no_driver is run apart");
+    } else {
+        succeeds(&child("adapters::child_no_driver", &no_driver));
+    }
     succeeds(&child("adapters::child_bad_setting", &[("TFVK_LIMIT_GROUPS", "many")]));
 }
 

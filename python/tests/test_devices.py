@@ -57,6 +57,19 @@ def test_refused_and_software_adapters_say_why(fake):
     assert "TFVK_ALLOW_SOFTWARE" in text and "lacks 8-bit storage" in text
 
 
+def test_an_adapter_that_lacks_something_is_listed_with_what_it_lacks(tfvk, env):
+    env["TFVK_DISABLE"] = "storage16"
+    p = subprocess.run([tfvk, "devices", "--json"], env=env, capture_output=True, text=True, timeout=60)
+    assert p.returncode == 1, p.stdout + p.stderr
+    report = json.loads(p.stdout)
+    assert report["devices"] and report["error"] is None
+    for d in report["devices"]:
+        assert not d["usable"] and not d["visible"]
+        assert d["why_not"] == f"{d['name']} lacks 16-bit storage (storageBuffer16BitAccess)"
+    text = subprocess.run([tfvk, "doctor"], env=env, capture_output=True, text=True, timeout=300)
+    assert text.returncode == 1 and "lacks 16-bit storage" in text.stdout and "No usable Vulkan adapter" in text.stdout
+
+
 def test_a_missing_library_is_a_sentence(monkeypatch):
     def missing(lib=None):
         raise library.LibraryError("It is not there.")

@@ -12,6 +12,20 @@ def test_no_driver():
     assert err.count("tensorflow-vulkan: no device:") == 1, err
 
 
+def test_an_adapter_that_lacks_something_is_no_device():
+    """As SwiftShader is refused: what is missing is named, and TensorFlow trains on the CPU."""
+    out, err = run(f"""
+        {COUNT}
+        model = tf.keras.Sequential([tf.keras.Input([3]), tf.keras.layers.Dense(4)])
+        model.compile("adam", "mse")
+        loss = model.fit(np.ones([8, 3]), np.ones([8, 4]), verbose=0).history["loss"]
+        print(np.isfinite(loss).all(), "CPU:0" in model.weights[0].value.device)
+    """, TFVK_DISABLE="storage16,storage8")
+    assert out.split() == ["0", "3.0", "True", "True"]
+    said = [line for line in err.splitlines() if "tensorflow-vulkan: no device:" in line]
+    assert len(said) == 1 and "lacks 16-bit storage (storageBuffer16BitAccess), 8-bit storage" in said[0], err
+
+
 def test_no_visible_device_is_no_reason_to_speak():
     out, err = run(COUNT, TFVK_VISIBLE_DEVICES="-1")
     # Where the wheel is installed, the library named by the environment is the second to be loaded, and says so.

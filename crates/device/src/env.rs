@@ -13,7 +13,7 @@
 //! | `TFVK_LIMIT_ALLOCATION` | at most so many bytes of one allocation |
 //! | `TFVK_LIMIT_WORK` | at most so much work of one launch, in bytes moved or 16 operations each: what can be is split |
 //! | `TFVK_LOSE_AFTER` | the device acts as if it were lost after so many batches of work |
-//! | `TFVK_DISABLE` | features to do without, by name: `int64,f64` (see [`DISABLE`]) |
+//! | `TFVK_DISABLE` | features to do without, by name: `int64,f64` (see [`DISABLE`]); a required one (see [`REQUIRED`]): refused |
 //!
 //! Numbers may end in `k`, `m` or `g` (powers of 1,024). The limits and `TFVK_DISABLE` imitate a weak device.
 
@@ -72,7 +72,7 @@ pub(crate) const DISABLE: &[(&str, Switch)] = &[
     ("coopmat2", |f| f.coopmat_nv2 = false),
     ("atomics", |f| (f.atomic_f32_add, f.int64_atomics) = (false, false)),
     ("dot", |f| f.integer_dot = false),
-    // Basic and arithmetic subgroup operations are required of every device and stay.
+    // Basic and arithmetic subgroup operations are required of every device: "arithmetic" below.
     ("subgroups", |f| {
         (f.subgroup_ballot, f.subgroup_vote, f.subgroup_shuffle) = (false, false, false);
         (f.subgroup_shuffle_relative, f.subgroup_clustered, f.subgroup_extended_types) = (false, false, false);
@@ -87,6 +87,17 @@ pub(crate) const DISABLE: &[(&str, Switch)] = &[
     ("budget", |f| f.memory_budget = false),
     ("transfer", |f| f.transfer_queue = false),
     ("timestamps", |f| f.timestamps = false),
+];
+
+/// What every device must have: TFVK_DISABLE's name for it, and what a user is told when it is missing.
+pub(crate) const REQUIRED: &[(&str, &str)] = &[
+    ("compute", "a queue that computes"),
+    ("addresses", "buffer device addresses (bufferDeviceAddress)"),
+    ("timeline", "timeline semaphores (timelineSemaphore)"),
+    ("storage16", "16-bit storage (storageBuffer16BitAccess)"),
+    ("storage8", "8-bit storage (storageBuffer8BitAccess)"),
+    ("scalar", "scalar block layout (scalarBlockLayout)"),
+    ("arithmetic", "subgroup arithmetic in compute shaders"),
 ];
 
 impl Settings {
@@ -188,8 +199,8 @@ fn visible(value: Option<String>) -> Result<Option<Vec<usize>>> {
 fn disabled(value: Option<String>) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for part in value.unwrap_or_default().split(',').map(|p| p.trim().to_ascii_lowercase()).filter(|p| !p.is_empty()) {
-        if !DISABLE.iter().any(|(name, _)| *name == part) {
-            let known: Vec<&str> = DISABLE.iter().map(|(name, _)| *name).collect();
+        let known: Vec<&str> = DISABLE.iter().map(|d| d.0).chain(REQUIRED.iter().map(|r| r.0)).collect();
+        if !known.contains(&part.as_str()) {
             return Err(wrong("TFVK_DISABLE", &format!("a list of {}", known.join(", ")), &part));
         }
         names.push(part);

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use ash::{khr, vk};
 
 use crate::chain::{COMPONENT_BF16, Chain, CoopMat2Properties, Extensions, names};
-use crate::env::Settings;
+use crate::env::{REQUIRED, Settings};
 use crate::instance::{Instance, instance};
 use crate::{Adapter, AdapterKind, Code, CoopMat, CoopMatShape, DType, Error, Features, Limits, Result};
 
@@ -19,7 +19,7 @@ pub fn adapters() -> Result<Vec<Adapter>> {
     // SAFETY: the instance is never destroyed.
     let physical = unsafe { instance.vk.enumerate_physical_devices() }
         .map_err(|result| Error::new(Code::FailedPrecondition, format!("Vulkan's adapters cannot be listed ({result:?})")))?;
-    let mut found: Vec<Adapter> = physical.into_iter().map(|p| probe(instance, p)).collect();
+    let mut found: Vec<Adapter> = physical.into_iter().map(|p| probe(instance, p, &settings)).collect();
     found.sort_by_key(|adapter| adapter.kind);
     found.iter_mut().for_each(|adapter| settings.clamp(adapter));
     Ok(found)
@@ -87,7 +87,7 @@ fn text(raw: &CStr) -> String {
     raw.to_string_lossy().trim().to_string()
 }
 
-fn probe(instance: &Instance, physical: vk::PhysicalDevice) -> Adapter {
+fn probe(instance: &Instance, physical: vk::PhysicalDevice, settings: &Settings) -> Adapter {
     // SAFETY: the adapter is the instance's.
     let basic = unsafe { instance.vk.get_physical_device_properties(physical) };
     let kind = match basic.device_type {
@@ -115,7 +115,8 @@ fn probe(instance: &Instance, physical: vk::PhysicalDevice) -> Adapter {
     let extensions = extensions(&instance.vk, physical, basic.api_version);
     let chain = Chain::ask(&instance.vk, physical, &extensions);
     let subgroup = properties(instance, &extensions, &chain, &mut adapter);
-    adapter.refused = missing(&instance.vk, physical, &chain, subgroup).map(|what| format!("{} lacks {what}", adapter.name));
+    let missing = missing(&instance.vk, physical, &chain, subgroup, settings);
+    adapter.refused = (!missing.is_empty()).then(|| format!("{} lacks {}", adapter.name, missing.join(", ")));
     adapter
 }
 
@@ -218,26 +219,27 @@ fn properties(instance: &Instance, extensions: &Extensions, chain: &Chain, adapt
     subgroup
 }
 
-/// The first required thing that is missing.
+/// What every device must have and this one lacks, or is to do without (`TFVK_DISABLE`).
 fn missing(
     instance: &ash::Instance,
     physical: vk::PhysicalDevice,
     chain: &Chain,
     subgroup: vk::SubgroupFeatureFlags,
-) -> Option<&'static str> {
-    let needs = [
-        (families(instance, physical).is_some(), "a queue that computes"),
-        (chain.v12.buffer_device_address != 0, "buffer device addresses (bufferDeviceAddress)"),
-        (chain.v12.timeline_semaphore != 0, "timeline semaphores (timelineSemaphore)"),
-        (chain.v11.storage_buffer16_bit_access != 0, "16-bit storage (storageBuffer16BitAccess)"),
-        (chain.v12.storage_buffer8_bit_access != 0, "8-bit storage (storageBuffer8BitAccess)"),
-        (chain.v12.scalar_block_layout != 0, "scalar block layout (scalarBlockLayout)"),
-        (
-            subgroup.contains(vk::SubgroupFeatureFlags::BASIC | vk::SubgroupFeatureFlags::ARITHMETIC),
-            "subgroup arithmetic in compute shaders",
-        ),
-    ];
-    needs.iter().find(|(has, _)| !has).map(|(_, what)| *what)
+    settings: &Settings,
+) -> Vec<&'static str> {
+    let arithmetic = vk::SubgroupFeatureFlags::BASIC | vk::SubgroupFeatureFlags::ARITHMETIC;
+    let has = |required: &str| match required {
+        "compute" => families(instance, physical).is_some(),
+        "addresses" => chain.v12.buffer_device_address != 0,
+        "timeline" => chain.v12.timeline_semaphore != 0,
+        "storage16" => chain.v11.storage_buffer16_bit_access != 0,
+        "storage8" => chain.v12.storage_buffer8_bit_access != 0,
+        "scalar" => chain.v12.scalar_block_layout != 0,
+        "arithmetic" => subgroup.contains(arithmetic),
+        _ => false,
+    };
+    let lacks = |required: &str| !has(required) || settings.disable.iter().any(|d| d == required);
+    REQUIRED.iter().filter(|(name, _)| lacks(name)).map(|(_, what)| *what).collect()
 }
 
 fn coopmat_shapes(instance: &Instance, physical: vk::PhysicalDevice) -> CoopMat {

@@ -11,6 +11,7 @@ use std::fmt::Write;
 use tfvk_device::{Adapter, AdapterKind, Code, Device, Error, Result, adapters, visible_adapters};
 
 use crate::guard;
+use crate::platform::software_allowed;
 
 /// Receives one line of JSON and the caller's `data`.
 type Line = unsafe extern "C" fn(json: *const c_char, data: *mut c_void);
@@ -90,11 +91,10 @@ fn failed_report(error: &Error) -> String {
 }
 
 fn describe(index: usize, adapter: &Adapter, device: Option<usize>) -> String {
-    let allowed = std::env::var_os("TFVK_ALLOW_SOFTWARE").is_some_and(|v| v == "1");
     let why_not = match (&adapter.refused, device) {
         (Some(refused), _) => quoted(refused),
         (None, Some(_)) => "null".into(),
-        (None, None) if adapter.kind == AdapterKind::Software && !allowed => {
+        (None, None) if adapter.kind == AdapterKind::Software && !software_allowed() => {
             quoted("It is a software driver, which is slow: it is used only with TFVK_ALLOW_SOFTWARE=1.")
         }
         (None, None) => quoted("TFVK_VISIBLE_DEVICES leaves it out."),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tf_sys::*;
-use tfvk_device::{Adapter, Code, Device, Error, Result, visible_adapters};
+use tfvk_device::{Adapter, AdapterKind, Code, Device, Error, Result, adapters, visible_adapters};
 
 use crate::{guard, loaded, log, stream_executor};
 
@@ -149,7 +149,21 @@ fn find(major_version: i32) -> Result<Vec<Adapter>> {
     if let Some(path) = loaded::other_copy() {
         return Err(Error::new(Code::AlreadyExists, format!("another copy is loaded already: {path}")));
     }
-    visible_adapters()
+    let visible = visible_adapters()?;
+    // Whoever has chosen none (`-1`) knows that there is none.
+    if visible.is_empty() && std::env::var_os("TFVK_VISIBLE_DEVICES").is_none() {
+        let counts = |a: &Adapter| a.kind != AdapterKind::Software || software_allowed();
+        let refused: Vec<String> = adapters()?.into_iter().filter(counts).filter_map(|a| a.refused).collect();
+        if !refused.is_empty() {
+            return Err(Error::new(Code::FailedPrecondition, refused.join("; ")));
+        }
+    }
+    Ok(visible)
+}
+
+/// Whether software adapters count.
+pub fn software_allowed() -> bool {
+    std::env::var_os("TFVK_ALLOW_SOFTWARE").is_some_and(|v| v == "1")
 }
 
 /// A platform name and device type that nobody uses and that no earlier refused copy used: TensorFlow aborts on a second

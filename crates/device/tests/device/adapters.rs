@@ -101,6 +101,26 @@ fn child_weak() {
     assert_eq!(read(&d, &a), vec![7; n]);
 }
 
+/// As SwiftShader lacks it: an adapter without something required is listed, and refused in one sentence.
+#[test]
+fn an_adapter_that_lacks_what_is_required_is_refused() {
+    let clamps = [("TFVK_ALLOW_SOFTWARE", "1"), ("TFVK_DISABLE", "storage16,storage8,int64,f64,f16,int16,int8")];
+    succeeds(&child("adapters::child_refused", &clamps));
+}
+
+#[test]
+#[ignore = "a child process of an_adapter_that_lacks_what_is_required_is_refused"]
+fn child_refused() {
+    let all = adapters().unwrap();
+    assert!(!all.is_empty() && visible_adapters().unwrap().is_empty());
+    for a in &all {
+        let why = a.refused.as_deref().unwrap();
+        let lacks = "lacks 16-bit storage (storageBuffer16BitAccess), 8-bit storage (storageBuffer8BitAccess)";
+        assert!(why.starts_with(&a.name) && why.contains(lacks) && why.lines().count() == 1, "{why}");
+        assert!(Device::open(a).err().unwrap().message.contains(lacks));
+    }
+}
+
 /// The process ends with devices open, work in flight and a callback pending, in whatever order.
 #[test]
 fn exit_is_clean() {

@@ -4,14 +4,14 @@ use crate::Features;
 
 type Has = fn(&Features) -> bool;
 
-/// The capabilities that depend on a feature; name, number, and where it is known.
+/// The capabilities that depend on a feature; what a user is told of it, number, and where it is known.
 const OPTIONAL: &[(&str, u32, Has)] = &[
-    ("Float16", 9, |f| f.f16),
-    ("Float64", 10, |f| f.f64),
-    ("Int64", 11, |f| f.int64),
+    ("16-bit float arithmetic (shaderFloat16)", 9, |f| f.f16),
+    ("64-bit float arithmetic (shaderFloat64)", 10, |f| f.f64),
+    ("64-bit integer arithmetic (shaderInt64)", 11, |f| f.int64),
     ("Int64Atomics", 12, |f| f.int64_atomics),
-    ("Int16", 22, |f| f.int16),
-    ("Int8", 39, |f| f.int8),
+    ("16-bit integer arithmetic (shaderInt16)", 22, |f| f.int16),
+    ("8-bit integer arithmetic (shaderInt8)", 39, |f| f.int8),
     ("GroupNonUniformVote", 62, |f| f.subgroup_vote),
     ("GroupNonUniformBallot", 64, |f| f.subgroup_ballot),
     ("GroupNonUniformShuffle", 65, |f| f.subgroup_shuffle),
@@ -52,7 +52,8 @@ pub(crate) fn lacking(capabilities: &[u32], features: &Features) -> Option<Strin
     let bears = |c: u32| ALWAYS.contains(&c) || OPTIONAL.iter().any(|&(_, n, has)| n == c && has(features));
     let &missing = capabilities.iter().find(|&&c| !bears(c))?;
     let known = OPTIONAL.iter().find(|(_, n, _)| *n == missing);
-    Some(known.map_or_else(|| format!("number {missing}"), |(name, ..)| (*name).to_string()))
+    let name = known.map_or_else(|| format!("number {missing}"), |(name, ..)| (*name).to_string());
+    Some(if name.contains(' ') && known.is_some() { name } else { format!("the capability {name}") })
 }
 
 #[cfg(test)]
@@ -63,9 +64,10 @@ mod tests {
     fn names_what_is_missing() {
         let none = Features::default();
         assert_eq!(lacking(&[1, 5347, 63], &none), None);
-        assert_eq!(lacking(&[1, 11], &none).as_deref(), Some("Int64"));
+        assert_eq!(lacking(&[1, 11], &none).as_deref(), Some("64-bit integer arithmetic (shaderInt64)"));
         assert_eq!(lacking(&[1, 11], &Features { int64: true, ..none.clone() }), None);
-        assert_eq!(lacking(&[2], &none).as_deref(), Some("number 2"));
+        assert_eq!(lacking(&[2], &none).as_deref(), Some("the capability number 2"));
+        assert_eq!(lacking(&[6019], &none).as_deref(), Some("the capability DotProduct"));
     }
 
     #[test]

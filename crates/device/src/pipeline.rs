@@ -295,7 +295,7 @@ fn check(kernel: &Kernel, info: &KernelInfo, constants: &[u32], gpu: &Gpu) -> Re
         return Err(Error::unimplemented(format!("it is SPIR-V {a}.{b}, and the driver takes up to {c}.{d}")));
     }
     if let Some(what) = capability::lacking(&module.capabilities, features) {
-        return Err(Error::unimplemented(format!("it needs the capability {what}, which the device lacks")));
+        return Err(Error::unimplemented(format!("it needs {what}, which the device lacks")));
     }
     if let Some(size) = kernel.subgroup_size {
         let (low, high) = features.subgroup_size_range;

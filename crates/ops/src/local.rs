@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
-use tfvk_device::{DType, Device, DevicePtr, Element, Error, Memory, Result, Shape, Stream, Tensor};
+use tfvk_device::{Code, DType, Device, DevicePtr, Element, Error, Memory, Result, Shape, Stream, Tensor};
 
 use crate::signature::{ArgType, Signature, signature};
 use crate::{Body, KernelDef, OpKernel, OpKernelConstruction, OpKernelContext, create, registry, run};
@@ -261,6 +261,23 @@ impl Local {
         registry::all()
             .find(|d| serves(d))
             .ok_or_else(|| Error::unimplemented(format!("{}: no kernel for {:?}", node.op, node.attrs)))
+    }
+
+    /// Whether an error is the device's rightful refusal of these element types: one of them needs an arithmetic that the
+    /// device lacks, and the message names the kernel, the type and what is missing. For tests on a weak device.
+    pub fn refuses(&self, error: &Error, dtypes: &[DType]) -> bool {
+        let has = &self.device().adapter().features;
+        let arithmetic: [(bool, &str, &[DType]); 3] = [
+            (has.int64, "shaderInt64", &[DType::I64, DType::U64]),
+            (has.f64, "shaderFloat64", &[DType::F64, DType::C128]),
+            (has.f16, "shaderFloat16", &[DType::F16]),
+        ];
+        let said = |what: &str| error.message.contains(what);
+        let names = |d: &DType| said(d.name()) || said(&format!(".{}", crate::shader::Value::Type(*d)));
+        let lacking = |types: &[DType]| types.iter().any(|d| dtypes.contains(d) && names(d));
+        error.code == Code::Unimplemented
+            && said("kernel '")
+            && arithmetic.iter().any(|(has, name, types)| !has && said(name) && lacking(types))
     }
 
     /// A node's kernel, to run it many times.

@@ -3,7 +3,7 @@
 //! Output shapes, allocation, forwarding, aliasing and empty outputs are dealt with here; a kernel validates and launches.
 
 use smallvec::SmallVec;
-use tfvk_device::{DType, Device, Error, Result, Shape, Stream, Tensor};
+use tfvk_device::{Code, DType, Device, Error, Result, Shape, Stream, Tensor};
 
 use crate::expr::ExpressionKernel;
 use crate::{Body, KernelDef, OpKernelConstruction, OpKernelContext};
@@ -188,7 +188,29 @@ pub fn create(def: &KernelDef, node: &dyn OpKernelConstruction) -> Result<Box<dy
 
 /// Executes a node once.
 pub fn run(def: &KernelDef, kernel: &dyn OpKernel, host: &mut dyn OpKernelContext) -> Result<()> {
-    run_unnamed(def, kernel, host).map_err(|e| e.context(def.op))
+    run_unnamed(def, kernel, host).map_err(|e| match e.code {
+        // What this device lacks may depend on the element types: `MatMul(float64 -> float64)`.
+        Code::Unimplemented => e.context(format_args!("{}({})", def.op, types(host))),
+        _ => e.context(def.op),
+    })
+}
+
+/// The element types of a node's inputs and outputs.
+fn types(host: &dyn OpKernelContext) -> String {
+    let inputs = (0..host.num_inputs()).filter_map(|i| Some(host.input(i).ok()?.dtype));
+    let outputs = (0..host.num_outputs()).filter_map(|i| host.output_dtype(i).ok());
+    format!("{} -> {}", names(inputs), names(outputs))
+}
+
+/// The names of element types, each once: `float32, int64`.
+pub(crate) fn names(types: impl Iterator<Item = DType>) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for dtype in types {
+        if !names.contains(&dtype.name()) {
+            names.push(dtype.name());
+        }
+    }
+    names.join(", ")
 }
 
 fn run_unnamed(def: &KernelDef, kernel: &dyn OpKernel, host: &mut dyn OpKernelContext) -> Result<()> {

@@ -1,8 +1,8 @@
-//! The device that the tests of this crate run on.
+//! The device that the tests of this crate run on, and what it may refuse.
 
 use std::sync::OnceLock;
 
-use tfvk_device::{Device, visible_adapters};
+use tfvk_device::{DType, Device, Result, visible_adapters};
 
 use crate::local::Local;
 
@@ -23,4 +23,14 @@ pub fn local() -> Option<Local> {
         }
     });
     device.clone().map(Local::new)
+}
+
+/// What a run on elements of these types gave; `None` where the device lacks one of them and said so as it must
+/// ([`Local::refuses`]). Any other error is the test's.
+pub fn served<T>(local: &Local, dtypes: &[DType], result: Result<T>) -> Option<T> {
+    match result {
+        Ok(given) => Some(given),
+        Err(e) if local.refuses(&e, dtypes) => None,
+        Err(e) => panic!("{dtypes:?}: {e}"),
+    }
 }

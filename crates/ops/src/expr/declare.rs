@@ -194,9 +194,7 @@ impl Expression {
 /// The program of an op for operands of these types.
 pub fn program(op: &str, e: &Expression, attrs: &[AttrValue], inputs: &[DType]) -> Result<Program> {
     let numbers = attrs.iter().filter(|v| matches!(v, AttrValue::Float(_))).count();
-    let types: Vec<&str> = inputs.iter().map(|d| d.name()).collect();
-    let name = format!("{op}({})", types.join(", "));
-    Program::build(name, inputs, &vec![DType::F32; numbers], |_, args, floats| e.apply(args, attrs, floats.to_vec()))
+    Program::build(op, inputs, &vec![DType::F32; numbers], |_, args, floats| e.apply(args, attrs, floats.to_vec()))
 }
 
 const fn def(op: &'static str, types: &'static [TypeConstraint], formula: Formula, forward: &'static [usize]) -> KernelDef {

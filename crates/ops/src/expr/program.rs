@@ -6,6 +6,7 @@ use tfvk_device::{DType, Error, Result};
 
 use super::graph::{Graph, Id, Node};
 use super::{Builder, Value};
+use crate::run::names;
 
 /// One result.
 #[derive(Clone, Copy, Debug)]
@@ -62,11 +63,12 @@ impl Program {
         let is_read = |i: usize| used().any(|n| matches!(n, Node::Input { index, .. } if usize::from(*index) == i));
         let reads = (0..inputs.len()).map(is_read).collect();
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}({} -> {})", name.into(), names(inputs.iter().copied()), names(outputs.iter().map(|o| o.dtype)));
         let (inputs, scalars) = (inputs.to_vec(), scalars.to_vec());
-        Ok(Self { name: name.into(), id, graph, live, cost, reads, inputs, scalars, outputs, modules: Default::default() })
+        Ok(Self { name, id, graph, live, cost, reads, inputs, scalars, outputs, modules: Default::default() })
     }
 
-    /// What it is called in error messages and profiles.
+    /// What it is called in error messages and profiles: `Cast(bool -> int64)`.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -5,7 +5,7 @@ use tfvk_device::DType;
 
 use super::super::choice::{Choice, Tile};
 use crate::local::{Attr, Local, Node, Value};
-use crate::test_device::local;
+use crate::test_device::{local, served};
 
 /// Small integers, exact in every type, so that every result must be exact too.
 fn data(n: i64, seed: i64) -> Vec<i64> {
@@ -48,7 +48,8 @@ fn check(host: &Local, dtype: DType, (m, n, k): (i64, i64, i64), (ta, tb): (bool
     let x = host.upload(dtype, shape(ta, m, k), &bytes(dtype, &a)).unwrap();
     let y = host.upload(dtype, shape(tb, k, n), &bytes(dtype, &b)).unwrap();
     let node = Node::new("MatMul").dtype("T", dtype).attr("transpose_a", Attr::Bool(ta)).attr("transpose_b", Attr::Bool(tb));
-    let got = host.read(&host.run(&node, &[x, y]).unwrap()[0]).unwrap();
+    let Some(got) = served(host, &[dtype], host.run(&node, &[x, y])) else { return };
+    let got = host.read(&got[0]).unwrap();
     let mut want = Vec::new();
     for i in 0..m {
         for j in 0..n {

@@ -38,7 +38,8 @@ impl Modules {
 
 /// The chain that a text says, and its program, which all nodes with that text share.
 pub fn chain(text: &str) -> Result<Arc<(Chain, Program)>> {
-    static CHAINS: Mutex<Option<HashMap<String, Arc<(Chain, Program)>>>> = Mutex::new(None);
+    type Chains = HashMap<String, Arc<(Chain, Program)>>;
+    static CHAINS: Mutex<Option<Chains>> = Mutex::new(None);
     let lock = || CHAINS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = lock().as_ref().and_then(|m| m.get(text)) {
         return Ok(known.clone());

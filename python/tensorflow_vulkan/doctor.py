@@ -150,7 +150,7 @@ def check_conflicts():
 PROBE = """
 import json, numpy as np, tensorflow as tf
 found = [d.name for d in tf.config.list_physical_devices("GPU")]
-answer = {"gpus": found, "error": None}
+answer = {"gpus": found, "error": None, "cuda": tf.test.is_built_with_cuda()}
 if found:
     try:
         a = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -187,6 +187,10 @@ def check_run(timeout=300):
     elif answer["error"]:
         yield Finding("run", PROBLEM, f"A matrix product on the device failed: {answer['error']}.{said}")
     else:
+        if answer["cuda"] and any("could not be hidden" in line for line in ours):
+            yield Finding("run", PROBLEM, f"This TensorFlow was built for CUDA, and ops that the plug-in lacks may crash in its own kernels.{said}", "Install tensorflow-cpu instead.")
+        elif answer["cuda"]:
+            yield Finding("run", OK, "This TensorFlow was built for CUDA; its own GPU kernels are hidden, so it does what tensorflow-cpu does.")
         yield Finding("run", OK, f"TensorFlow sees {len(answer['gpus'])} GPU device{'s' * (len(answer['gpus']) > 1)} and a matrix product on it is right.")
 
 

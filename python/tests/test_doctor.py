@@ -103,12 +103,20 @@ def test_conflicting_plug_ins(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("answer", "word"),
-    [('{"gpus": [], "error": null}', "did not load the plug-in"), ('{"gpus": ["a"], "error": "the product is wrong"}', "the product is wrong")],
+    [('{"gpus": [], "error": null}', "did not load the plug-in"), ('{"gpus": ["a"], "error": "the product is wrong", "cuda": false}', "the product is wrong")],
 )
 def test_what_tensorflow_answers(monkeypatch, answer, word):
     monkeypatch.setattr(doctor, "PROBE", f"import sys; print('tfvk: a reason', file=sys.stderr); print('ANSWER' + '''{answer}''')")
     text = problems(doctor.check_run())[0]
     assert word in text and "tfvk: a reason" in text
+
+
+@pytest.mark.parametrize(("said", "status"), [("tensorflow-vulkan: its own kernels could not be hidden", doctor.PROBLEM), ("", doctor.OK)])
+def test_a_tensorflow_built_for_cuda(monkeypatch, said, status):
+    answer = json.dumps({"gpus": ["a"], "error": None, "cuda": True})
+    monkeypatch.setattr(doctor, "PROBE", f"import sys; print({said!r}, file=sys.stderr); print('ANSWER' + {answer!r})")
+    found = [f for f in doctor.check_run() if "CUDA" in f.text]
+    assert [f.status for f in found] == [status] and said in found[0].text
 
 
 def test_a_crash_of_tensorflow_is_told(monkeypatch):

@@ -9,6 +9,7 @@
 //! When there is nothing to serve (no adapter, a TensorFlow too old, a second copy of this library) TensorFlow gets a
 //! platform of no devices under a type that nobody asks for, the user one sentence, and `import tensorflow` works.
 
+mod builtin_kernels;
 mod cli;
 mod construction;
 mod context;

@@ -14,7 +14,7 @@ use tfvk_ops::{KernelDef, OpKernel, OpKernelConstruction, registry};
 use crate::construction::Node;
 use crate::context::Context;
 use crate::status::{Status, tf};
-use crate::{guard, log, platform, status};
+use crate::{builtin_kernels, guard, log, platform, status};
 
 /// Above TensorFlow's own "GPU" kernels, whose highest is 1.
 const PRIORITY: i32 = 2;
@@ -33,6 +33,7 @@ pub fn init() -> Result<()> {
     if REGISTERED.swap(true, Ordering::Relaxed) {
         return Ok(());
     }
+    guard::logging("hiding TensorFlow's own kernels", || builtin_kernels::hide(&device_type.to_string_lossy()));
     let tf = tf()?;
     define_fused(tf)?;
     let mut refused = Vec::new();

@@ -174,6 +174,7 @@ table! {
         fn TF_OpKernelContext_ForwardRefInputToRefOutput(*mut TF_OpKernelContext, i32, i32);
         // c_api_experimental.h
         fn TF_GetRegisteredKernelsForOp(*const c_char, *mut TF_Status) -> *mut TF_Buffer;
+        fn TF_GetAllRegisteredKernels(*mut TF_Status) -> *mut TF_Buffer;
         // grappler.h
         fn TF_GetNodesToPreserveListSize(*const TF_GrapplerItem, *mut c_int, *mut usize, *mut TF_Status);
         fn TF_GetNodesToPreserveList(

@@ -52,7 +52,9 @@ library_sources() {
     [ "$(id -u)" = 0 ] || die "please run as root once: the sources of Rust's libraries go to $to"
     say "fetching the sources of Rust's libraries"
     mkdir -p "$tools/sources.d" "$tools/lists/partial"
-    sed 's/^Types:.*/Types: deb-src/' /etc/apt/sources.list.d/debian.sources >"$tools/sources.d/src.sources"
+    # The system's mirrors, in whichever of the two ways they are written down.
+    sed 's/^Types:.*/Types: deb-src/' /etc/apt/sources.list.d/debian.sources >"$tools/sources.d/src.sources" 2>/dev/null ||
+        sed -n 's/^deb /deb-src /p' /etc/apt/sources.list >"$tools/sources.d/src.list"
     local apt=(apt-get -qq -o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$tools/sources.d"
         -o "Dir::State::Lists=$tools/lists" -o APT::Sandbox::User=root)
     "${apt[@]}" update >>"$tools/log" 2>&1 || { tail -n 5 "$tools/log" >&2; die "apt-get update failed"; }

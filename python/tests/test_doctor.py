@@ -53,6 +53,13 @@ def test_a_missing_library(monkeypatch, tmp_path):
     assert "does not load" in problems(doctor.check_library())[0]
 
 
+def test_an_adapter_without_64_bit_integers(fake):
+    fake([{**GPU, "features": {"int64": False}}])
+    assert any(f.status == doctor.WARNING and "lacks 64-bit integer arithmetic" in f.text for f in doctor.check_adapters())
+    fake([{**GPU, "features": {"int64": True}}])
+    assert not any("64-bit" in f.text for f in doctor.check_adapters())
+
+
 @pytest.mark.parametrize(
     ("found", "error", "word"),
     [([], None, "No usable"), ([SOFTWARE], None, "Only a software driver"), ([REFUSED], None, "No usable"), ([], "Vulkan cannot be loaded.", "cannot be loaded")],

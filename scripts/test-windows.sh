@@ -25,7 +25,7 @@ die() { printf 'test-windows: %s\n' "$*" >&2; exit 1; }
 packages() {
     local missing=() package
     installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
-    for package in gcc g++ gcc-mingw-w64-x86-64 wine wine64 xvfb xauth mesa-vulkan-drivers libvulkan1; do
+    for package in xz-utils gcc g++ gcc-mingw-w64-x86-64 wine wine64 xvfb xauth mesa-vulkan-drivers libvulkan1; do
         installed $package || missing+=("$package")
     done
     version=

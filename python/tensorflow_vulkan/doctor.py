@@ -98,7 +98,7 @@ def check_adapters():
         text = devices.summary(d) + (f" ({d['why_not']})" if d["why_not"] else "")
         yield Finding("adapters", WARNING if software else OK, text, "This is a software driver: correct, but slow. Install your GPU's driver." if software else "")
         if d["visible"] and not d.get("features", {}).get("int64", True):
-            yield Finding("adapters", WARNING, f"{d['name']} lacks 64-bit integer arithmetic: Keras, which counts steps in int64, does not run on it.", "Update its driver; or hide it with TFVK_VISIBLE_DEVICES=-1 and use the CPU.")
+            yield Finding("adapters", WARNING, f"{d['name']} lacks 64-bit integer arithmetic: int64 is computed on the host, slowly, or not at all.", "A newer driver may have it.")
     if not found["error"] and not any(d["visible"] for d in found["devices"]):
         if any(d["kind"] == "software" and d["usable"] for d in found["devices"]) and not os.environ.get("TFVK_VISIBLE_DEVICES"):
             yield Finding("adapters", PROBLEM, "Only a software driver was found.", "Install your GPU's driver, or set TFVK_ALLOW_SOFTWARE=1 to use the software one.")

@@ -51,3 +51,20 @@ def test_a_function_that_asks_for_xla():
             x = tf.constant(np.ones((3, 4), np.float32))
             assert float(f(x)) == 36 and float(outer(x)) == 37
     """)
+
+
+def test_a_device_without_64_bit_types_trains():
+    """Step counts and class indices are int64: the host computes them where the device cannot, and says so once."""
+    out, err = run("""
+        x, y = np.random.rand(32, 8, 8, 1).astype("float32"), np.random.randint(0, 4, 32)
+        model = tf.keras.Sequential([tf.keras.Input([8, 8, 1]), tf.keras.layers.Conv2D(4, 3), tf.keras.layers.Flatten(), tf.keras.layers.Dense(4)])
+        model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+        history = model.fit(x, y, epochs=2, verbose=0).history
+        print(np.isfinite(history["loss"]).all(), history["loss"][1] < history["loss"][0], int(model.optimizer.iterations))
+        try:
+            tf.linalg.matmul(tf.ones([2, 2], tf.float64), tf.ones([2, 2], tf.float64))
+        except tf.errors.UnimplementedError as e:
+            print("shaderFloat64" in str(e) and "MatMul(float64 -> float64)" in str(e))
+    """, TFVK_DISABLE="int64,f64,f16,int16,int8", TFVK_LIMIT_INVOCATIONS="256", TFVK_LIMIT_SHARED_MEMORY="16384")
+    assert out.split() == ["True", "True", "2", "True"], out + err
+    assert err.count("lacks 64-bit integer arithmetic") == 1, err

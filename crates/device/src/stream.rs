@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::garbage::Waste;
 use crate::ranges::{self, Place};
 use crate::recorder::{LARGEST_ARGUMENTS, Span};
-use crate::{Args, DevicePtr, Error, Event, Kernel, Result, Tensor, Timestamp, owner_of};
+use crate::{Adapter, Args, DevicePtr, Error, Event, Kernel, Result, Tensor, Timestamp, owner_of};
 
 /// The in-order stream of a device; see the crate's contract. Any thread may record.
 pub struct Stream {
@@ -21,6 +21,11 @@ fn span(place: &Place, start: u64, bytes: u64) -> Span {
 impl Stream {
     pub(crate) fn new(core: Arc<Core>) -> Stream {
         Stream { core }
+    }
+
+    /// The adapter of its device, with what it can do.
+    pub fn adapter(&self) -> &Adapter {
+        &self.core.gpu.adapter
     }
 
     /// Launch `groups` workgroups of `kernel`; none if an axis is 0. `constants[i]` is the specialisation constant of id `i`;

@@ -1,6 +1,7 @@
-//! Evaluates a [`Program`] on the host: for tensors that TensorFlow keeps in host memory, and as the tests' oracle.
+//! Evaluates a [`Program`] on the host: for tensors that TensorFlow keeps in host memory, for devices that lack the arithmetic
+//! (`lacking.rs`), and as the tests' oracle.
 
-use tfvk_device::{DType, Result, Tensor};
+use tfvk_device::{DType, Result, Shape, Tensor};
 
 use super::graph::{Id, Node};
 use super::plan::{Strides, broadcast_strides};
@@ -16,6 +17,13 @@ pub struct Operand {
     strides: Strides,
 }
 
+impl Operand {
+    /// A tensor's bytes, for results of shape `shape`.
+    pub fn new(t: &Tensor, bytes: Vec<u8>, shape: &Shape) -> Result<Self> {
+        Ok(Self { dtype: t.dtype, bytes, strides: broadcast_strides(&t.shape, shape)? })
+    }
+}
+
 /// Computes `outputs` (all of one shape) from `inputs` (which broadcast to it), all in host memory, and `scalars` (bits of
 /// their compute types). An output may share memory with inputs.
 pub fn run(program: &Program, inputs: &[Tensor], scalars: &[u64], outputs: &mut [Tensor]) -> Result<()> {
@@ -25,16 +33,24 @@ pub fn run(program: &Program, inputs: &[Tensor], scalars: &[u64], outputs: &mut 
         .enumerate()
         .map(|(i, t)| {
             let bytes = if program.reads(i) { as_bytes(t).host::<u8>()?.to_vec() } else { Vec::new() };
-            Ok(Operand { dtype: t.dtype, bytes, strides: broadcast_strides(&t.shape, &shape)? })
+            Operand::new(t, bytes, &shape)
         })
         .collect::<Result<Vec<_>>>()?;
+    for (output, bytes) in outputs.iter().zip(values(program, &operands, scalars, &shape)) {
+        as_bytes(output).host_mut::<u8>()?.copy_from_slice(&bytes);
+    }
+    Ok(())
+}
+
+/// The bytes of each result, of shape `shape`.
+pub fn values(program: &Program, operands: &[Operand], scalars: &[u64], shape: &Shape) -> Vec<Vec<u8>> {
     let n = shape.num_elements() as usize;
-    let mut results: Vec<Vec<u8>> = outputs.iter().map(|o| vec![0; o.bytes() as usize]).collect();
+    let mut results: Vec<Vec<u8>> = program.outputs().iter().map(|o| vec![0; n * o.dtype.size()]).collect();
     let mut machine = Machine::new(program, scalars);
     let mut start = 0;
     while start < n {
         let len = CHUNK.min(n - start);
-        machine.load(&operands, &shape, start, len);
+        machine.load(operands, shape, start, len);
         machine.range(0, program.graph().nodes().len() as Id, len);
         for (out, bytes) in program.outputs().iter().zip(&mut results) {
             for lane in 0..len {
@@ -46,13 +62,11 @@ pub fn run(program: &Program, inputs: &[Tensor], scalars: &[u64], outputs: &mut 
         }
         start += len;
     }
-    for (output, bytes) in outputs.iter().zip(results) {
-        as_bytes(output).host_mut::<u8>()?.copy_from_slice(&bytes);
-    }
-    Ok(())
+    results
 }
 
-fn as_bytes(t: &Tensor) -> Tensor {
+/// A tensor's elements as bytes.
+pub fn as_bytes(t: &Tensor) -> Tensor {
     t.with(DType::U8, [t.bytes() as i64].into())
 }
 

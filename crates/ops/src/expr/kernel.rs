@@ -6,6 +6,7 @@ use smallvec::smallvec;
 use tfvk_device::{DType, Error, Memory, Result, Tensor};
 
 use super::declare::{AttrValue, Expression};
+use super::lacking::lacking;
 use super::ready::Memo;
 use super::{Program, cache, launch};
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs};
@@ -84,8 +85,11 @@ impl OpKernel for ExpressionKernel {
         }
         let inputs: Vec<Tensor> = given.iter().zip(views).map(|(t, shape)| t.reshaped(shape)).collect();
         let program = self.program(&inputs)?;
-        if outputs.iter().all(|o| matches!(o.memory(), Memory::Host(_))) {
+        let on_host = outputs.iter().all(|o| matches!(o.memory(), Memory::Host(_)));
+        if on_host {
             self.check_divisor(&inputs)?;
+        }
+        if on_host || lacking(&program, &ctx.device().adapter().features).is_some() {
             return launch(ctx.stream(), &program, &inputs, &self.floats, outputs);
         }
         match launch::ready(&program, &inputs, &self.floats, outputs)? {

@@ -7,7 +7,7 @@ use super::graph::Ty;
 use super::plan::{Access, Item, MAX_ELEMENTS, plan};
 use super::ready::{Passed, Ready};
 use super::spirv::words_of;
-use super::{Program, eval, interpret, storage};
+use super::{Program, eval, interpret, lacking, storage};
 
 /// Computes `outputs` (all of one shape, of the program's types) from `inputs`, which broadcast to that shape.
 ///
@@ -19,6 +19,10 @@ pub fn launch(stream: &Stream, program: &Program, inputs: &[Tensor], scalars: &[
     let bits = bits(program, scalars);
     if outputs.iter().all(|o| matches!(o.memory(), Memory::Host(_))) {
         return interpret::run(program, inputs, &bits, &mut outputs.to_vec());
+    }
+    if let Some(what) = lacking::lacking(program, &stream.adapter().features) {
+        lacking::tell(stream, what, program);
+        return lacking::run(stream, program, inputs, &bits, outputs, &shape);
     }
     prepare(program, &shape, inputs, &bits, outputs)?.run(stream, inputs, outputs)
 }

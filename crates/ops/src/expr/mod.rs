@@ -12,6 +12,7 @@
 //! plan + spirv::generate                      shapes -> variant and launches; program x variant -> shader (cached)
 //!   ▼
 //! launch -> ready                             arguments, Stream::launch_linear; a node's last launch is kept
+//!   └──> lacking                              on the host, where the device lacks the arithmetic
 //! ```
 
 mod cache;
@@ -23,6 +24,7 @@ mod eval;
 mod graph;
 mod interpret;
 mod kernel;
+mod lacking;
 mod launch;
 mod math;
 mod plan;

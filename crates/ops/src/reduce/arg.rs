@@ -37,12 +37,16 @@ pub const OPS: &[KernelDef] = &[
 struct ArgReduce {
     kernel: &'static Kernel,
     smallest: bool,
+    /// Indices of two words.
+    wide: bool,
 }
 
 impl ArgReduce {
     fn make(node: &dyn OpKernelConstruction, smallest: bool) -> Result<Box<dyn OpKernel>> {
-        let kernel = shader::ARG_REDUCE.get(&[node.dtype("T")?.into(), node.dtype("output_type")?.into()])?;
-        Ok(Box::new(Self { kernel, smallest }))
+        let output = node.dtype("output_type")?;
+        let wide = output == DType::I64;
+        let kernel = shader::ARG_REDUCE.get(&[node.dtype("T")?.into(), if wide { DType::I32 } else { output }.into()])?;
+        Ok(Box::new(Self { kernel, smallest, wide }))
     }
 }
 
@@ -95,7 +99,7 @@ impl ArgReduce {
             if row { u64::from(outer.div_ceil(threads[1])) } else { u64::from(outer) * u64::from(columns.div_ceil(threads[0])) };
         let mut args = Args::new();
         args.read(x)?.write(y)?.u32(outer).u32(n).u32(columns);
-        let constants = [threads[0], threads[1], 1, row.into(), self.smallest.into()];
+        let constants = [threads[0], threads[1], 1, row.into(), self.smallest.into(), self.wide.into()];
         ctx.stream().launch_linear(self.kernel, &constants, &args, groups)
     }
 }

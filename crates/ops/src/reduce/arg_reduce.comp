@@ -1,11 +1,13 @@
 // The index of the largest (smallest) element along the middle axis of x [outer, n, columns]; the first of equals; NaNs are
 // passed over, as in TensorFlow. Threads along x take columns, or, where columns is 1, share one row.
-// variants: I = bool REAL; O = i32 i64 i16 u16
+// An int64 index is written as two words, the second 0 (WIDE): not every device has 64-bit integers.
+// variants: I = bool REAL; O = i32 i16 u16
 #include "prelude.glsl"
 #include "group.glsl"
 
 layout(constant_id = 3) const uint ROW = 0;
 layout(constant_id = 4) const uint SMALLEST = 0;
+layout(constant_id = 5) const uint WIDE = 0;
 
 PUSH_ARGS { READ(I, x); WRITE(O, y); uint outer; uint n; uint columns; } args;
 
@@ -41,5 +43,9 @@ void main() {
         for (uint r = lane; r < args.n; r += lanes) best = better(best, Best(LOAD(I, x, r * args.columns + column), r));
     }
     best = ROW == 1 ? best_of_group(best, LANES_X) : best_of_group(best, LANES_Y);
-    if (live && lane == 0) STORE(O, AT_OUT(O, args.y, outer, args.columns), column, O(best.index));
+    if (live && lane == 0) {
+        O_Out y = AT_OUT(O, args.y, outer, args.columns << WIDE);
+        STORE(O, y, column << WIDE, O(best.index));
+        if (WIDE == 1) STORE(O, y, 2 * column + 1, O(0));
+    }
 }

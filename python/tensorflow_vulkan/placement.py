@@ -26,8 +26,8 @@ def rows(metadata, only_with=None):
         if only_with and not any(n.op == only_with for n in nodes):
             continue
         for node in nodes:
-            if node.op == "Const" and "/ctrl/_" in node.name:
-                continue  # stands for a control edge between two partitions
+            if node.op == "Const" and "/ctrl/_" in node.name or node.name.startswith("_cloop"):
+                continue  # stands for a control edge, or a loop, of two partitions
             types = set()
             for value in node.attr.values():
                 listed = list(value.list.type) if value.WhichOneof("value") == "list" else []

@@ -74,10 +74,13 @@ def golden(item, variant):
     """The JSON of one variant, or None when it is not for replay: variables, streams, an error, too large."""
     if item.case.via != "eager" or item.case.refused or item.case.outputs or any(g.variable for v in variant.inputs.values() for g in (v if isinstance(v, list) else [v])):
         return None
-    out = harness.Run(item.case, variant, harness.CPU).outputs()
-    if out is None:
-        return None
+    run = harness.Run(item.case, variant, harness.CPU)
+    out = run.outputs()
     precise = harness.precise(item.case, variant) if item.case.tol.kind != "exact" else []
+    if out is None and item.case.ref and harness.absent(run.error):
+        out = [o if o.dtype == np.int8 else o.astype(tf.dtypes.as_dtype(item.dtype).as_numpy_dtype) for o in precise]
+    if not out:
+        return None
     tolerance = item.case.tol
     # In half precision the CPU may itself be off: the op in float64 is the better answer.
     for i, o in enumerate(precise):

@@ -23,6 +23,7 @@ mod pool;
 pub mod random;
 pub mod reduce;
 pub mod registry;
+mod rnn;
 mod run;
 pub mod shader;
 pub mod signature;

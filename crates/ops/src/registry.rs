@@ -41,6 +41,7 @@ pub const FAMILIES: &[&[KernelDef]] = &[
     crate::nn::bias::OPS,
     crate::nn::batch_norm::OPS,
     crate::nn::lrn::OPS,
+    crate::rnn::KERNELS,
 ];
 
 /// All kernels.

@@ -1,9 +1,11 @@
-//! Two changes to TensorFlow's Python side, for what never passes the plug-in's C interface.
+//! Three changes to TensorFlow's Python side, for what never passes the plug-in's C interface.
 //!
 //! - `tf.function(jit_compile=True)` becomes a plain `tf.function`: XLA knows no pluggable device ("Could not find compiler
 //!   for platform"). A function that is called inside another one is dealt with by the graph pass; one that Python calls
 //!   directly never passes there.
 //! - The `memory_limit` of a logical device is told to `memory_limit`.
+//! - Keras hands the weights of a GRU to CudnnRNN in cuDNN's order of gates only where TensorFlow was built for CUDA, and in
+//!   its own where not; the op cannot tell. The functions that do so (Keras 3's and tf_keras's) are told that it was.
 //!
 //! Nothing happens in a process without Python, or without TensorFlow's Python.
 
@@ -51,12 +53,32 @@ def _tfvk_install_limits():
     set_logical_device_configuration.__doc__ = configure.__doc__
     context.set_logical_device_configuration = set_logical_device_configuration
 
+def _tfvk_install_gates():
+    import sys
+    module = sys.modules.get('tensorflow.python.platform.sysconfig')
+    told = getattr(module, 'get_build_info', None)
+    if told is None or hasattr(told, '_tfvk'):
+        return
+    def get_build_info():
+        info = told()
+        if sys._getframe(1).f_code.co_name in ('_cudnn_gru', 'gpu_gru'):
+            info = type(info)(info, is_cuda_build=True)
+        return info
+    get_build_info.__doc__, get_build_info._tfvk = told.__doc__, True
+    module.get_build_info = get_build_info
+    for name in ('tensorflow', 'tensorflow._api.v2.sysconfig', 'tensorflow._api.v2.compat.v2.sysconfig',
+                 'tensorflow._api.v2.compat.v1.sysconfig'):
+        api = sys.modules.get(name)
+        if getattr(api, 'get_build_info', None) is told:
+            api.get_build_info = get_build_info
+
 _tfvk_install()
 _tfvk_install_limits()
-del _tfvk_install, _tfvk_install_limits
+_tfvk_install_gates()
+del _tfvk_install, _tfvk_install_limits, _tfvk_install_gates
 "#;
 
-/// Installs both, where there is a Python to change.
+/// Installs them, where there is a Python to change.
 pub fn install() -> Result<()> {
     let all =
         (symbol(c"PyGILState_Ensure"), symbol(c"PyGILState_Release"), symbol(c"PyRun_SimpleString"), symbol(c"Py_IsInitialized"));
@@ -78,7 +100,7 @@ pub fn install() -> Result<()> {
         release(state);
         if outcome != 0 {
             log::notice(
-                "this TensorFlow's Python side is unknown: do without tf.function(jit_compile=True) and memory_limit on this device",
+                "this TensorFlow's Python side is unknown: do without tf.function(jit_compile=True), memory_limit and GRU on this device",
             );
         }
     }

@@ -11,6 +11,9 @@ mod stateless;
 
 use tfvk_device::DType::{self, I32, I64, U32, U64};
 
+pub(crate) use fill::{Distribution, Source, fill};
+pub(crate) use philox::Generator;
+
 use crate::{KernelDef, t, types};
 
 const FULL_INT: &[DType] = &[I32, I64, U32, U64];

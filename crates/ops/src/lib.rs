@@ -20,6 +20,7 @@ pub mod nn;
 pub mod optimizer;
 mod packing;
 mod pool;
+mod quantize;
 pub mod random;
 pub mod reduce;
 pub mod registry;

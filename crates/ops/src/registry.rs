@@ -42,6 +42,7 @@ pub const FAMILIES: &[&[KernelDef]] = &[
     crate::nn::batch_norm::OPS,
     crate::nn::lrn::OPS,
     crate::rnn::KERNELS,
+    crate::quantize::KERNELS,
 ];
 
 /// All kernels.

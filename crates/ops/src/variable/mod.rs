@@ -4,7 +4,7 @@
 mod assign;
 mod programs;
 
-pub(crate) use programs::shared;
+pub(crate) use programs::{shared, shared_with};
 
 use crate::{KernelDef, t, types};
 

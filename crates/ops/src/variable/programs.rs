@@ -14,6 +14,14 @@ pub(crate) fn shared<F>(op: &'static str, flag: bool, types: &[DType], build: F)
 where
     F: for<'a> FnOnce(&[Value<'a>]) -> Vec<Value<'a>>,
 {
+    shared_with(op, flag, types, &[], |operands, _| build(operands))
+}
+
+/// The same with numbers that are given at launch, of types `numbers`.
+pub(crate) fn shared_with<F>(op: &'static str, flag: bool, types: &[DType], numbers: &[DType], build: F) -> Result<Arc<Program>>
+where
+    F: for<'a> FnOnce(&[Value<'a>], &[Value<'a>]) -> Vec<Value<'a>>,
+{
     static PROGRAMS: Mutex<Option<HashMap<Key, Arc<Program>>>> = Mutex::new(None);
     let mut programs = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
     let programs = programs.get_or_insert_default();
@@ -21,7 +29,7 @@ where
     if let Some(p) = programs.get(&key) {
         return Ok(p.clone());
     }
-    let program = Arc::new(Program::build(op, types, &[], |_, operands, _| Ok(build(operands)))?);
+    let program = Arc::new(Program::build(op, types, numbers, |_, operands, numbers| Ok(build(operands, numbers)))?);
     programs.insert(key, program.clone());
     Ok(program)
 }

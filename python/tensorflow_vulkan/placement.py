@@ -25,9 +25,12 @@ def rows(metadata, only_with=None):
         nodes = [n for graph in group.partition_graphs for n in graph.node]
         if only_with and not any(n.op == only_with for n in nodes):
             continue
+        # What keeps the partitions of a loop in step: nodes of these names, and the constant that enters them.
+        loops = {n.name for n in nodes if n.name.startswith("_cloop")}
+        loops.update(i for n in nodes if n.name in loops for i in n.input)
         for node in nodes:
-            if node.op == "Const" and "/ctrl/_" in node.name or node.name.startswith("_cloop"):
-                continue  # stands for a control edge, or a loop, of two partitions
+            if node.op == "Const" and "/ctrl/_" in node.name or node.name in loops:
+                continue  # stands for a control edge between two partitions
             types = set()
             for value in node.attr.values():
                 listed = list(value.list.type) if value.WhichOneof("value") == "list" else []

@@ -66,7 +66,7 @@ def _tfvk_install_gates():
         return info
     get_build_info.__doc__, get_build_info._tfvk = told.__doc__, True
     module.get_build_info = get_build_info
-    for name in ('tensorflow', 'tensorflow._api.v2.sysconfig', 'tensorflow._api.v2.compat.v2.sysconfig',
+    for name in ('tensorflow._api.v2.sysconfig', 'tensorflow._api.v2.compat.v2.sysconfig',
                  'tensorflow._api.v2.compat.v1.sysconfig'):
         api = sys.modules.get(name)
         if getattr(api, 'get_build_info', None) is told:

@@ -7,7 +7,7 @@ import subprocess
 
 from tensorflow_vulkan import bench, library
 
-SCRIPT = pathlib.Path(__file__).parents[2] / "scripts" / "bench_ratio.py"
+SCRIPT = pathlib.Path(__file__).parents[2] / "benches" / "ratio.py"
 spec = importlib.util.spec_from_file_location("bench_ratio", SCRIPT)
 bench_ratio = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(bench_ratio)

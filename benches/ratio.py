@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs our benchmarks and a peer's on this machine, one after the other, and prints each pair of times and their ratio.
 
-    scripts/bench_ratio.py --ours target/release/tfvk-bench --peer "python3 ../shared/bench/torch_peer.py"
+    benches/ratio.py --ours target/release/tfvk-bench --peer "python3 ../shared/bench/torch_peer.py"
 
 Both commands print JSON lines, `{"name": ..., "ms": ...}`; what bears the same name is the same work. The ratio is the peer's time
 through ours: above 1, ours is faster. Names that only one of them knows are listed at the end, so that nothing drops out unseen.

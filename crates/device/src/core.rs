@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 
 use crate::buffer::Home;
 use crate::completions::Completions;
+use crate::env::Settings;
 use crate::garbage::Garbage;
 use crate::gpu::Gpu;
 use crate::memory::MemoryBook;
 use crate::pipeline::Pipelines;
+use crate::profile::Profile;
 use crate::queries::Queries;
 use crate::recorder::Recorder;
 use crate::staging::Staging;
@@ -26,6 +28,8 @@ pub(crate) struct Core {
     pub garbage: Garbage,
     pub memory: MemoryBook,
     pub queries: Queries,
+    /// Only where it was asked for.
+    pub profile: Option<Profile>,
     pub pipelines: Pipelines,
     pub timeline: Timeline,
     /// The last batch that was handed to the queue.
@@ -45,6 +49,7 @@ impl Core {
             garbage: Garbage::default(),
             memory: MemoryBook::new(&gpu),
             queries: Queries::new(&gpu),
+            profile: (Settings::from_env()?.profile && gpu.adapter.features.timestamps).then(Profile::default),
             pipelines: Pipelines::new(&gpu)?,
             timeline: Timeline::new(&gpu)?,
             submitted: AtomicU64::new(0),
@@ -133,6 +138,9 @@ impl Core {
                 // The last downloads; callbacks are the thread's, which ends after them.
                 self.completions.help(self);
             }
+        }
+        if let Some(profile) = &self.profile {
+            profile.report(self);
         }
         self.workers.stop(self, end);
         self.pipelines.save();

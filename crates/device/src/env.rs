@@ -6,6 +6,7 @@
 //! | `TFVK_ALLOW_SOFTWARE` | `1`: adapters that run on the CPU are offered too |
 //! | `TFVK_LOG` | `error`, `warn` (default), `info` or `debug` |
 //! | `TFVK_VALIDATION` | `1`: Vulkan's validation layer is on; `sync`: its synchronisation checks too |
+//! | `TFVK_PROFILE` | `1`: the time of every kernel is taken, and a table printed in the end (see `profile.rs`) |
 //! | `TFVK_CACHE_DIR` | where compiled pipelines are kept; nothing: they are not |
 //! | `TFVK_LIMIT_INVOCATIONS` | at most so many invocations of a workgroup |
 //! | `TFVK_LIMIT_SHARED_MEMORY` | at most so many bytes of shared memory |
@@ -47,6 +48,7 @@ pub(crate) struct Settings {
     /// `None`: all usable adapters.
     pub visible: Option<Vec<usize>>,
     pub allow_software: bool,
+    pub profile: bool,
     pub validation: Validation,
     pub cache: CacheDir,
     pub invocations: Option<u64>,
@@ -112,22 +114,24 @@ impl Settings {
             None => Ok(None),
             Some(v) => size(&v).map(Some).ok_or_else(|| wrong(name, "a positive whole number, such as 256 or 16k", &v)),
         };
+        let flag = |name: &str| match get(name).as_deref().map(str::trim) {
+            None | Some("" | "0") => Ok(false),
+            Some("1") => Ok(true),
+            Some(v) => Err(wrong(name, "0 or 1", v)),
+        };
         if let Some(v) = get("TFVK_LOG").filter(|v| !v.is_empty() && Level::parse(v).is_none()) {
             return Err(wrong("TFVK_LOG", "error, warn, info or debug", &v));
         }
         Ok(Settings {
             visible: visible(get("TFVK_VISIBLE_DEVICES"))?,
-            allow_software: match get("TFVK_ALLOW_SOFTWARE").as_deref().map(str::trim) {
-                None | Some("" | "0") => false,
-                Some("1") => true,
-                Some(v) => return Err(wrong("TFVK_ALLOW_SOFTWARE", "0 or 1", v)),
-            },
+            allow_software: flag("TFVK_ALLOW_SOFTWARE")?,
             validation: match get("TFVK_VALIDATION").as_deref().map(str::trim) {
                 None | Some("" | "0") => Validation::Off,
                 Some("1") => Validation::On,
                 Some("sync") => Validation::Sync,
                 Some(v) => return Err(wrong("TFVK_VALIDATION", "0, 1 or sync", v)),
             },
+            profile: flag("TFVK_PROFILE")?,
             cache: match get("TFVK_CACHE_DIR") {
                 None => CacheDir::Default,
                 Some(v) if v.is_empty() => CacheDir::Disabled,

@@ -36,6 +36,7 @@ mod memcpy;
 mod memory;
 mod pipeline;
 mod probe;
+mod profile;
 mod queries;
 mod ranges;
 mod recorder;

@@ -56,7 +56,14 @@ impl Stream {
         for old in evicted {
             self.core.garbage.add(0, Waste::Pipeline(old));
         }
-        recorder.launch(&self.core, &pipeline, args, groups)
+        let Some(profile) = &self.core.profile else { return recorder.launch(&self.core, &pipeline, args, groups) };
+        let ((pool, start), (_, end)) = (self.core.queries.take()?, self.core.queries.take()?);
+        recorder.timestamp(&self.core, pool, start)?;
+        recorder.launch(&self.core, &pipeline, args, groups)?;
+        recorder.timestamp(&self.core, pool, end)?;
+        let batch = recorder.point();
+        drop(recorder);
+        profile.add(&self.core, &kernel.name, groups, pool, [start, end], batch)
     }
 
     /// Launch any number of workgroups of a kernel that computes its linear group id from all three axes,

@@ -191,3 +191,26 @@ fn subgroup_sizes() {
     let e = d.stream().launch(&k, &[64, 1, 1], &args, [1, 1, 1]).unwrap_err();
     assert_eq!(e.code, Code::Unimplemented);
 }
+
+/// With TFVK_PROFILE the same results, and a table of what ran.
+#[test]
+fn a_profile_lists_every_launch() {
+    let output = child("launches::child_profiled", &[("TFVK_PROFILE", "1")]);
+    succeeds(&output);
+    let text = String::from_utf8_lossy(&output.stderr);
+    let row = text.lines().find(|l| l.contains("affine")).unwrap_or_else(|| panic!("no row of the kernel: {text}"));
+    assert_eq!(row.split_whitespace().nth(3), Some("4000"), "{row}");
+}
+
+#[test]
+#[ignore = "a child process of a_profile_lists_every_launch"]
+fn child_profiled() {
+    let d = open();
+    let (a, b) = (vector(&d, 4), vector(&d, 4));
+    write(&d, &a, &[0; 4]);
+    for i in 0..4000 {
+        let (from, to) = if i % 2 == 0 { (&a, &b) } else { (&b, &a) };
+        launch_affine(&d, from, to, 1, 1);
+    }
+    assert_eq!(read(&d, &a), [4000; 4]);
+}

@@ -1,0 +1,95 @@
+//! TFVK_PROFILE=1: how long each kernel runs on the GPU, summed by kernel and number of workgroups, printed when the device is
+//! closed. Launches are timed one by one, with a barrier on both sides: the sum is more than the same work takes unwatched.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
+
+use ash::vk;
+
+use crate::core::Core;
+use crate::{Result, log};
+
+/// Launches whose times are not read yet, at most: each holds two queries.
+const PENDING: usize = 1500;
+
+/// One launch between two timestamps.
+struct Launch {
+    key: (String, u64),
+    pool: vk::QueryPool,
+    queries: [u32; 2],
+    batch: u64,
+}
+
+#[derive(Default)]
+struct State {
+    pending: VecDeque<Launch>,
+    /// Kernel and workgroups; launches and nanoseconds.
+    totals: HashMap<(String, u64), (u64, u64)>,
+}
+
+/// The figures of a device.
+#[derive(Default)]
+pub(crate) struct Profile(Mutex<State>);
+
+impl Profile {
+    /// A launch was recorded, in batch `batch` or before. Call with nothing locked: it may wait.
+    pub fn add(
+        &self,
+        core: &Core,
+        name: &str,
+        groups: [u32; 3],
+        pool: vk::QueryPool,
+        queries: [u32; 2],
+        batch: u64,
+    ) -> Result<()> {
+        let groups = groups.iter().map(|&n| u64::from(n)).product();
+        let oldest = {
+            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            state.pending.push_back(Launch { key: (name.into(), groups), pool, queries, batch });
+            if state.pending.len() < PENDING {
+                return Ok(());
+            }
+            state.pending.front().map_or(0, |l| l.batch)
+        };
+        core.wait_batch(oldest)?;
+        self.read(core)
+    }
+
+    /// Read the times of what the GPU has finished.
+    fn read(&self, core: &Core) -> Result<()> {
+        let completed = core.timeline.seen();
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while state.pending.front().is_some_and(|l| l.batch <= completed) {
+            let Some(launch) = state.pending.pop_front() else { break };
+            let [start, end] = launch.queries.map(|q| {
+                let read = core.queries.read(launch.pool, q);
+                core.queries.give(q);
+                read
+            });
+            let total = state.totals.entry(launch.key).or_default();
+            total.0 += 1;
+            total.1 += end?.saturating_sub(start?);
+        }
+        Ok(())
+    }
+
+    /// Print what was seen; the device's work is done.
+    pub fn report(&self, core: &Core) {
+        if let Err(error) = self.read(core) {
+            log!(Warn, "the profile is incomplete: {error}");
+        }
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows: Vec<_> = state.totals.iter().collect();
+        rows.sort_by_key(|(_, (_, ns))| std::cmp::Reverse(*ns));
+        let all: u64 = rows.iter().map(|(_, (_, ns))| ns).sum();
+        let mut text =
+            format!("{:.3} ms in kernels\n     share   total ms    count    mean us   workgroups  kernel", all as f64 / 1e6);
+        for ((name, groups), (count, ns)) in rows {
+            let (share, ms, mean) = (*ns as f64 / all.max(1) as f64 * 100.0, *ns as f64 / 1e6, *ns as f64 / 1e3 / *count as f64);
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n  {share:6.2} % {ms:10.3} {count:8} {mean:10.2} {groups:12}  {name}");
+        }
+        log!(Warn, "profile of '{}': {text}", core.gpu.adapter.name);
+    }
+}

@@ -98,6 +98,13 @@ impl Tile {
         s.m.div_ceil(m) * s.n.div_ceil(n) * s.batch
     }
 
+    /// Whether most of its outermost tiles lies inside the result.
+    fn is_filled(self, s: Size) -> bool {
+        let (m, n) = self.shape();
+        let filled = |size: u64, tile: u64| size * 10 >= size.next_multiple_of(tile) * 6;
+        filled(s.m, m) && filled(s.n, n)
+    }
+
     /// How much of K one pass of the loop takes.
     pub fn step(self, dtype: DType) -> u64 {
         match dtype.size() {
@@ -176,11 +183,17 @@ impl Machine {
             DType::BF16 => self.matrix_units[1],
             _ => false,
         };
-        let few = |t: Tile| t.groups(size) * 3 < self.busy;
-        let tile = if self.fits(Tile::Matrix256) && !few(Tile::Matrix256) { Tile::Matrix256 } else { Tile::Matrix64 };
+        let large = Tile::Matrix256;
+        let worth_it = large.groups(size) * 3 >= self.busy && large.is_filled(size);
+        let tile = if self.fits(large) && worth_it { large } else { Tile::Matrix64 };
         // The large tile is only taken where it keeps a third of the processors busy; adding parts up costs more than the rest.
         let whole = Machine { busy: if tile == Tile::Matrix256 { 1 } else { self.busy }, ..self };
         (there && self.fits(tile)).then(|| Choice { tile, k_part: split(size, dtype, tile, whole) })
+    }
+
+    /// Processors, about.
+    fn processors(self) -> u64 {
+        (self.busy / 2).max(1)
     }
 
     fn fits(self, tile: Tile) -> bool {
@@ -193,21 +206,61 @@ const MAX_PARTIAL: u64 = 256 << 20;
 
 /// The tile and split for a product whose result is `dtype`, of the tiles that its kernel has.
 pub fn choose(size: Size, dtype: DType, tiles: &[Tile], machine: Machine) -> Choice {
-    let usable = |t: &Tile| tiles.contains(t) && machine.fits(*t);
-    // A tile that is mostly outside the result is no use, and one on few processors neither.
-    let suits = |t: &Tile| {
-        let (tm, tn) = t.shape();
-        let filled = |n: u64, t: u64| n * 10 >= n.next_multiple_of(t) * 6;
-        filled(size.m, tm) && filled(size.n, tn) && t.groups(size) * most_parts(size, dtype, *t) * 2 > machine.busy
+    let usable = || tiles.iter().copied().filter(|t| machine.fits(*t));
+    if machine.busy == 1 {
+        let tile = usable().find(|t| t.is_filled(size)).unwrap_or(Tile::T32);
+        return Choice { tile, k_part: k_part(size.k, 1, tile.step(dtype)) };
+    }
+    let processors = machine.processors();
+    let mut best = (Choice { tile: Tile::T32, k_part: k_part(size.k, 1, Tile::T32.step(dtype)) }, f64::INFINITY);
+    for tile in usable() {
+        let most = most_parts(size, dtype, tile);
+        // One part, and as many as give every processor one tile, two tiles...
+        let rounds = (1..=6).map(|tiles| (tiles * processors / tile.groups(size).max(1)).min(most));
+        let mut last = 0;
+        for parts in std::iter::once(1).chain(rounds).filter(|&p| p > 0) {
+            if parts == last {
+                continue;
+            }
+            last = parts;
+            let choice = Choice { tile, k_part: k_part(size.k, parts, tile.step(dtype)) };
+            let cost = cost(size, choice, machine);
+            if cost < best.1 {
+                best = (choice, cost);
+            }
+        }
+    }
+    best.0
+}
+
+/// About how long it takes: operations that one processor does meanwhile, multiplying large tiles. Fitted to times of f32
+/// products on an H200, whose ratios of arithmetic to bandwidth and to launch cost are those of most GPUs.
+fn cost(size: Size, choice: Choice, machine: Machine) -> f64 {
+    let Choice { tile, .. } = choice;
+    let (m, n) = tile.shape();
+    let parts = choice.parts(size.k);
+    let processors = machine.processors();
+    // Tiles of the processor that has most. Two large ones at a time share one well, a last one alone does not use it all;
+    // it takes more of the smaller ones.
+    let tiles = (tile.groups(size) * parts).div_ceil(processors) as f64;
+    let (tiles, speed) = match tile {
+        Tile::T128 => (tiles + 0.25 * (tiles % 2.0), 1.0),
+        Tile::T64 => (tiles.max(1.5), 0.7),
+        _ => (tiles.max(3.0), 0.5),
     };
-    let large = [Tile::T128, Tile::T64];
-    let tile = match large.iter().filter(|t| usable(t)).find(|t| suits(t)) {
-        Some(t) => *t,
-        // Too few for all processors: the smaller tile makes more of them, splitting K makes up the rest.
-        None if machine.busy > 1 && size.m > 32 && usable(&Tile::T64) => Tile::T64,
-        None => Tile::T32,
-    };
-    Choice { tile, k_part: split(size, dtype, tile, machine) }
+    // Filling the pipeline costs as much as a few dozen steps of K.
+    let k = choice.k_part.min(size.k) as f64 + 48.0;
+    let product = tiles * (2 * m * n) as f64 * k / speed;
+    if parts == 1 {
+        return product;
+    }
+    // Parts are written, read and added up, by another launch.
+    let bytes = (2 * parts * size.batch * size.m * size.n * 4) as f64;
+    product + 1e6 + bytes * 12.0 / processors as f64
+}
+
+fn k_part(k: u64, parts: u64, step: u64) -> u64 {
+    k.div_ceil(parts).next_multiple_of(step).max(step)
 }
 
 /// The length of the parts of K.
@@ -251,7 +304,7 @@ mod tests {
         let (tile, parts) = pick(64, 64, 1 << 17, H200);
         assert!(tile == Tile::T64 && parts > 32, "{tile:?} {parts}");
         let (tile, parts) = pick(16, 512, 4096, H200);
-        assert!(tile == Tile::T32 && parts > 4, "{tile:?} {parts}");
+        assert!(tile != Tile::T128 && parts > 4, "{tile:?} {parts}");
     }
 
     #[test]
@@ -259,6 +312,17 @@ mod tests {
         assert_eq!(pick(1024, 1024, 1024, H200), (Tile::T128, 4));
         // The gradient of a 3x3 filter, 256 to 256 channels, 32 images of 14 x 14.
         assert_eq!(pick(2304, 256, 6272, H200), (Tile::T128, 7));
+    }
+
+    /// The products of a transformer's layer: 2,048 tokens, width 768.
+    #[test]
+    fn processors_are_filled_evenly() {
+        assert_eq!(pick(2048, 768, 768, H200), (Tile::T64, 1));
+        assert_eq!(pick(2048, 3072, 768, H200), (Tile::T128, 1));
+        let (tile, parts) = pick(2048, 768, 3072, H200);
+        assert!(tile == Tile::T128 && parts >= 4, "{tile:?} {parts}");
+        let (tile, parts) = pick(768, 3072, 2048, H200);
+        assert!(tile == Tile::T128 && parts >= 3, "{tile:?} {parts}");
     }
 
     #[test]

@@ -163,8 +163,7 @@ impl OpKernel for BatchMatMul {
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
         let (x, y, c) = (ctx.input(0)?, ctx.input(1)?, ctx.output(0)?);
         let s = self.sizes(&x.shape, &y.shape)?;
-        let operand =
-            |t: &Tensor, along_k, adj: bool| Operand { tensor: t.clone(), along_k, conj: adj && t.dtype.is_complex(), row: None };
+        let operand = |t: &Tensor, along_k, adj: bool| Operand { conj: adj && t.dtype.is_complex(), ..Operand::new(t, along_k) };
         let (a, b) = (operand(&x, !self.adj_x, self.adj_x), operand(&y, self.adj_y, self.adj_y));
         let epilogue = Epilogue::none();
         Product { a, b, c, c_row: None, m: s.m as u64, n: s.n as u64, k: s.k as u64, batch: s.batch, epilogue }.run(ctx)

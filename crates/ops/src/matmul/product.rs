@@ -6,6 +6,7 @@ use tfvk_device::{Args, DType, Error, Kernel, Result, Tensor};
 
 use super::choice::{Choice, Machine, Size, Tile, choose};
 use super::epilogue::{BiasAlong, Epilogue};
+use crate::copy::{View, strided_copy};
 use crate::{Compute, shader};
 
 /// One operand.
@@ -19,12 +20,21 @@ pub struct Operand {
     pub conj: bool,
     /// Elements from one row (as it lies) to the next; `None`: no gaps.
     pub row: Option<u64>,
+    /// Whether the gaps are zeros.
+    pub zeros_between: bool,
 }
 
 impl Operand {
     /// An operand without gaps between rows, not conjugated.
     pub fn new(tensor: &Tensor, along_k: bool) -> Self {
-        Self { tensor: tensor.clone(), along_k, conj: false, row: None }
+        Self { tensor: tensor.clone(), along_k, conj: false, row: None, zeros_between: false }
+    }
+
+    /// Whether rows of `inner` elements, `row` apart, can be read eight elements of 16 bits at a time.
+    fn in_eights(&self, inner: u64, row: u64) -> bool {
+        let t = &self.tensor;
+        let whole = inner % 8 == 0 || self.zeros_between;
+        whole && row % 8 == 0 && t.dtype.size() == 2 && t.device_ptr().is_ok_and(|p| p.0 % 16 == 0)
     }
 }
 
@@ -183,14 +193,33 @@ impl Product {
         sizes.fold(2, u64::saturating_mul)
     }
 
-    /// Whether rows of both operands can be read eight elements of 16 bits at a time.
-    fn in_eights(&self) -> bool {
-        let eights = |t: &Tensor, row: u64, inner: u64, stride: fn(&Batch) -> u64| {
-            let aligned = t.device_ptr().is_ok_and(|p| p.0 % 16 == 0);
-            t.dtype.size() == 2 && aligned && row % 8 == 0 && inner % 8 == 0 && self.batch.iter().all(|d| stride(d) % 8 == 0)
-        };
-        eights(&self.a.tensor, self.a_row(), if self.a.along_k { self.k } else { self.m }, |d| d.a)
-            && eights(&self.b.tensor, self.b_row(), if self.b.along_k { self.k } else { self.n }, |d| d.b)
+    /// Whether rows of A can be read eight elements of 16 bits at a time.
+    fn a_in_eights(&self) -> bool {
+        let inner = if self.a.along_k { self.k } else { self.m };
+        self.a.in_eights(inner, self.a_row()) && self.batch.iter().all(|d| d.a % 8 == 0)
+    }
+
+    /// The same of B.
+    fn b_in_eights(&self) -> bool {
+        let inner = if self.b.along_k { self.k } else { self.n };
+        self.b.in_eights(inner, self.b_row()) && self.batch.iter().all(|d| d.b % 8 == 0)
+    }
+
+    /// The same product with operands whose rows matrix units can read, as copies where they are not such.
+    fn in_eights(&self, ctx: &mut Compute<'_>) -> Result<Product> {
+        let mut p = self.clone();
+        let strides = |f: fn(&Batch) -> u64| self.batch.iter().map(|d| (d.n, f(d))).collect::<SmallVec<[(u64, u64); 4]>>();
+        if !self.a_in_eights() {
+            let (rows, inner) = if self.a.along_k { (self.m, self.k) } else { (self.k, self.m) };
+            let steps = padded(ctx, &mut p.a, (rows, inner, self.a_row()), &strides(|d| d.a))?;
+            p.batch.iter_mut().zip(steps).for_each(|(d, step)| d.a = step);
+        }
+        if !self.b_in_eights() {
+            let (rows, inner) = if self.b.along_k { (self.n, self.k) } else { (self.k, self.n) };
+            let steps = padded(ctx, &mut p.b, (rows, inner, self.b_row()), &strides(|d| d.b))?;
+            p.batch.iter_mut().zip(steps).for_each(|(d, step)| d.b = step);
+        }
+        Ok(p)
     }
 
     fn launch(&self, ctx: &mut Compute<'_>, choice: Option<Choice>) -> Result<()> {
@@ -202,9 +231,13 @@ impl Product {
         let choice = choice.unwrap_or_else(|| {
             let machine = Machine::of(ctx.device().adapter());
             let vector = machine.vector_tile(size, tc, self.b.along_k);
-            let matrix = || if self.in_eights() { machine.matrix_tile(size, tc) } else { None };
-            vector.or_else(matrix).unwrap_or_else(|| choose(size, tc, tiles(tc), machine))
+            let eights = (ta, tb) == (tc, tc) && self.a_in_eights() && self.b_in_eights();
+            let matrix = || machine.matrix_tile(size, tc).filter(|_| eights || self.operations() >= WORTH_COPIES);
+            vector.or_else(matrix).unwrap_or_else(|| choose(size, tc, tiles(ta, tc), machine))
         });
+        if choice.tile.on_matrix_units() && !(self.a_in_eights() && self.b_in_eights()) {
+            return self.in_eights(ctx)?.launch(ctx, Some(choice));
+        }
         let types = [ta.into(), tb.into(), tc.into()];
         let kernel = match choice.tile {
             tile if tile.is_vector() => shader::MATVEC.get(&types)?,
@@ -344,13 +377,51 @@ pub fn sum_parts(
     ctx.stream().launch_linear(kernel, &constants, &args, count.div_ceil(THREADS.into()))
 }
 
-/// The tiles that `matmul.comp` has for results of this type.
-fn tiles(dtype: DType) -> &'static [Tile] {
-    match dtype {
+/// The tiles that `matmul.comp` has for operands and results of these types.
+fn tiles(operands: DType, result: DType) -> &'static [Tile] {
+    match result {
+        _ if operands != result => &[Tile::T32],
         DType::F32 | DType::F16 | DType::BF16 => &[Tile::T128, Tile::T64, Tile::T32],
         DType::F64 | DType::I32 | DType::I64 | DType::C64 => &[Tile::T64, Tile::T32],
         _ => &[Tile::T32],
     }
+}
+
+/// From so many operations on, matrix units are worth copying the operands for.
+const WORTH_COPIES: u64 = 1 << 27;
+
+/// Replaces an operand of `rows` x `inner` elements, rows `row` apart, by a copy with zeros to the next eight; `batch` are
+/// sizes and strides. Returns the copy's batch strides.
+fn padded(
+    ctx: &mut Compute<'_>,
+    operand: &mut Operand,
+    (rows, inner, row): (u64, u64, u64),
+    batch: &[(u64, u64)],
+) -> Result<SmallVec<[u64; 4]>> {
+    let wide = inner.next_multiple_of(8);
+    // Matrices that are one and the same are copied once.
+    let sizes = batch.iter().map(|&(n, stride)| if stride == 0 { 1 } else { n }).collect::<SmallVec<[u64; 4]>>();
+    let mut steps: SmallVec<[u64; 4]> = SmallVec::from_elem(0, batch.len());
+    let mut step = rows * wide;
+    for (i, &n) in sizes.iter().enumerate().rev() {
+        steps[i] = if batch[i].1 == 0 { 0 } else { step };
+        step *= n;
+    }
+    let copy = ctx.temp(operand.tensor.dtype, [step as i64])?;
+    if wide > inner {
+        ctx.stream().fill(copy.device_ptr()?, copy.bytes(), 0)?;
+    }
+    let list = |inner: &[u64], outer: &mut dyn Iterator<Item = u64>| -> Vec<i64> {
+        outer.chain(inner.iter().copied()).map(|v| v as i64).collect()
+    };
+    let dims = list(&[rows, inner], &mut sizes.iter().copied());
+    let from = list(&[row, 1], &mut batch.iter().map(|&(_, stride)| stride));
+    let to = list(&[wide, 1], &mut steps.iter().copied());
+    let (src, dst) =
+        (View { tensor: &operand.tensor, offset: 0, strides: &from }, View { tensor: &copy, offset: 0, strides: &to });
+    strided_copy(ctx.device(), ctx.stream(), &dims, src, dst)?;
+    (operand.tensor, operand.row, operand.zeros_between) = (copy, Some(wide), true);
+    Ok(steps)
 }
 
 /// Whether rows of `row` elements can be read four at a time.

@@ -138,7 +138,8 @@ fn product(ctx: &mut Compute<'_>, x: Seen, y: Seen, z: &Tensor, output: &View, w
 
 fn launch(ctx: &mut Compute<'_>, p: &plan::Plan, x: &Tensor, y: &Tensor, z: &Tensor) -> Result<()> {
     let (a, b) = if p.swapped { (y, x) } else { (x, y) };
-    let operand = |t: &Tensor, (along_k, row)| Operand { tensor: t.clone(), along_k, conj: false, row: Some(row) };
+    let operand =
+        |t: &Tensor, (along_k, row)| Operand { tensor: t.clone(), along_k, conj: false, row: Some(row), zeros_between: false };
     Product {
         a: operand(a, p.a),
         b: operand(b, p.b),

@@ -95,6 +95,10 @@ fn every_type_size_and_transposition() {
     if host.device().adapter().features.coopmat_khr.is_some() {
         check(&host, DType::F16, (2056, 2312, 40), (false, false));
         check(&host, DType::BF16, (2056, 2312, 40), (true, true));
+        // Rows that are no whole eights are copied first.
+        for (t, size) in ways.into_iter().flat_map(|t| [(1058, 2066, 38), (1051, 2067, 39), (2050, 2314, 38)].map(|s| (t, s))) {
+            check(&host, DType::BF16, size, t);
+        }
     }
     // A pipeline takes the software device half a second, so the other types share what is left.
     let types = [DType::F16, DType::BF16, DType::F64, DType::I32, DType::I64, DType::C64];
@@ -153,4 +157,50 @@ fn run(host: &Local, x: &Value, y: &Value, (m, n, k): (i64, i64, i64), choice: C
     }
     let node = Node::new("MatMul").dtype("T", x.tensor().dtype);
     host.run_kernel(&node, Box::new(Fixed(choice, (m, n, k))), &[x.clone(), y.clone()]).unwrap().remove(0)
+}
+
+/// A batch whose operands are copied for matrix units gives the same as it would without.
+#[test]
+fn padded_operands() {
+    struct Padded(bool, bool);
+    const BATCH: i64 = 3;
+    const SIZE: (i64, i64, i64) = (5, 11, 13);
+    impl crate::OpKernel for Padded {
+        fn outputs(&self, _: &crate::Inputs<'_>) -> tfvk_device::Result<crate::Outputs> {
+            Ok(crate::Outputs::from_iter([crate::Output::Shape([BATCH, SIZE.0, SIZE.1].into())]))
+        }
+        fn compute(&self, ctx: &mut crate::Compute<'_>) -> tfvk_device::Result<()> {
+            let (m, n, k) = (SIZE.0 as u64, SIZE.1 as u64, SIZE.2 as u64);
+            let p = super::Product {
+                a: super::Operand::new(&ctx.input(0)?, !self.0),
+                b: super::Operand::new(&ctx.input(1)?, self.1),
+                c: ctx.output(0)?,
+                c_row: None,
+                m,
+                n,
+                k,
+                // One B for all.
+                batch: [super::Batch { n: BATCH as u64, a: m * k, b: 0, c: m * n }].into_iter().collect(),
+                epilogue: super::Epilogue::none(),
+            };
+            let p = p.in_eights(ctx)?;
+            assert!(p.a_in_eights() && p.b_in_eights());
+            assert_eq!((p.b.tensor.num_elements() as u64, p.batch[0].b), (p.b_row() * if self.1 { n } else { k }, 0));
+            p.launch(ctx, Some(Choice { tile: Tile::T32, k_part: 16 }))
+        }
+    }
+    let Some(host) = local() else { return };
+    let (m, n, k) = SIZE;
+    let (a, b) = (data(BATCH * m * k, 5), data(k * n, 6));
+    for (ta, tb) in [(false, false), (false, true), (true, false), (true, true)] {
+        let x = host.upload(DType::BF16, [BATCH * m * k], &bytes(DType::BF16, &a)).unwrap();
+        let y = host.upload(DType::BF16, [k * n], &bytes(DType::BF16, &b)).unwrap();
+        let node = Node::new("MatMul").dtype("T", DType::BF16);
+        let c = host.run_kernel(&node, Box::new(Padded(ta, tb)), &[x, y]).unwrap().remove(0);
+        let at = |z: i64, i: i64, p: i64| a[(z * m * k + if ta { p * m + i } else { i * k + p }) as usize];
+        let bt = |p: i64, j: i64| b[if tb { j * k + p } else { p * n + j } as usize];
+        let each = (0..BATCH * m * n).map(|e| (e / (m * n), e / n % m, e % n));
+        let want: Vec<i64> = each.map(|(z, i, j)| (0..k).map(|p| at(z, i, p) * bt(p, j)).sum()).collect();
+        assert!(host.read(&c).unwrap() == bytes(DType::BF16, &want), "{ta} {tb}");
+    }
 }

@@ -24,8 +24,16 @@ struct Launch {
 #[derive(Default)]
 struct State {
     pending: VecDeque<Launch>,
-    /// Kernel and workgroups; launches and nanoseconds.
-    totals: HashMap<(String, u64), (u64, u64)>,
+    /// By kernel and workgroups.
+    totals: HashMap<(String, u64), Total>,
+}
+
+/// Times of one kernel, in nanoseconds.
+struct Total {
+    launches: u64,
+    sum: u64,
+    /// The shortest: between the timestamps of the others the GPU may have waited for commands.
+    least: u64,
 }
 
 /// The figures of a device.
@@ -67,9 +75,11 @@ impl Profile {
                 core.queries.give(q);
                 read
             });
-            let total = state.totals.entry(launch.key).or_default();
-            total.0 += 1;
-            total.1 += end?.saturating_sub(start?);
+            let time = end?.saturating_sub(start?);
+            let total = state.totals.entry(launch.key).or_insert(Total { launches: 0, sum: 0, least: u64::MAX });
+            total.launches += 1;
+            total.sum += time;
+            total.least = total.least.min(time);
         }
         Ok(())
     }
@@ -81,14 +91,15 @@ impl Profile {
         }
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rows: Vec<_> = state.totals.iter().collect();
-        rows.sort_by_key(|(_, (_, ns))| std::cmp::Reverse(*ns));
-        let all: u64 = rows.iter().map(|(_, (_, ns))| ns).sum();
-        let mut text =
-            format!("{:.3} ms in kernels\n     share   total ms    count    mean us   workgroups  kernel", all as f64 / 1e6);
-        for ((name, groups), (count, ns)) in rows {
-            let (share, ms, mean) = (*ns as f64 / all.max(1) as f64 * 100.0, *ns as f64 / 1e6, *ns as f64 / 1e3 / *count as f64);
+        rows.sort_by_key(|(_, t)| std::cmp::Reverse(t.sum));
+        let all: u64 = rows.iter().map(|(_, t)| t.sum).sum();
+        let mut text = format!("{:.3} ms in kernels\n", all as f64 / 1e6);
+        text += "     share   total ms    count    mean us   least us   workgroups  kernel";
+        for ((name, groups), t) in rows {
+            let (share, ms) = (t.sum as f64 / all.max(1) as f64 * 100.0, t.sum as f64 / 1e6);
+            let (mean, least, count) = (t.sum as f64 / 1e3 / t.launches as f64, t.least as f64 / 1e3, t.launches);
             // Writing to a string cannot fail.
-            let _ = write!(text, "\n  {share:6.2} % {ms:10.3} {count:8} {mean:10.2} {groups:12}  {name}");
+            let _ = write!(text, "\n  {share:6.2} % {ms:10.3} {count:8} {mean:10.2} {least:10.2} {groups:12}  {name}");
         }
         log!(Warn, "profile of '{}': {text}", core.gpu.adapter.name);
     }

@@ -1,4 +1,4 @@
-"""Random functions of element-wise operators, run with the graph pass and without it: `python random_graphs.py FIRST COUNT`.
+"""Random functions of element-wise operators and updates of variables, run with the graph pass and without it: `python random_graphs.py FIRST COUNT`.
 
 The two must agree to the last bit (but for the sign of a NaN, which Vulkan leaves open), and where the function is smooth, with TensorFlow's CPU within rounding. A function is
 made by its number alone, so that a failure can be looked at again.
@@ -85,6 +85,7 @@ class Made:
             cut = dims[r.randint(0, len(dims)) :]
             self.shapes.append([1 if r.random() < 0.3 else d for d in cut])
         self.steps = r.randint(3, 40)
+        self.variables = r.randint(1, 3) if self.control is None and r.random() < 0.5 else 0
 
     def inputs(self):
         rng = np.random.default_rng(self.seed)
@@ -135,7 +136,31 @@ class Made:
         kept = [v for v in values[len(inputs):-1] if r.random() < 0.15]
         return [last, *kept]
 
+    def updates(self, variables, values):
+        """Reads and updates of the variables in a random order, each with what was read before."""
+        r = random.Random(self.seed + 2)
+        values, results = list(values), []
+        for _ in range(r.randint(2, 10)):
+            v = r.choice(variables)
+            what = r.random()
+            if what < 0.4:
+                values.append(v.read_value())
+                continue
+            new = self.chain(r, values[-4:], r.randint(1, 4))[-1]
+            new = tf.tanh(tf.broadcast_to(tf.reduce_mean(new), v.shape) if new.shape != v.shape else new)
+            if what < 0.65:
+                v.assign_add(new)
+            elif what < 0.9:
+                v.assign_sub(new * 0.5)
+            else:
+                v.assign(new)
+            if r.random() < 0.2:
+                results.append(v + new)
+        return results
+
     def call(self, *inputs):
+        if self.variables:
+            return [*self.body(*inputs), *self.updates(self.held, inputs)]
         if not self.gradient:
             return self.body(*inputs)
         with tf.GradientTape() as tape:
@@ -147,7 +172,11 @@ class Made:
     def run(self, device, fusion):
         os.environ["TFVK_FUSION"] = fusion
         with tf.device(device):
-            return [v.numpy() for v in tf.function(self.call)(*self.inputs())]
+            inputs = self.inputs()
+            self.held = [tf.Variable(inputs[i % len(inputs)]) for i in range(self.variables)]
+            function = tf.function(self.call)
+            results = [v.numpy() for _ in range(2 if self.variables else 1) for v in function(*inputs)]
+            return results + [v.numpy() for v in self.held]
 
 
 def same(a, b):

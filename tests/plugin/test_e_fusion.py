@@ -90,6 +90,65 @@ def test_products_with_bias_and_activation(activation):
     assert out == plain and "fused 1 products" in told[0]
 
 
+OPTIMIZERS = ["SGD(momentum=0.9, nesterov=True)", "AdamW()", "Adam(amsgrad=True, clipnorm=1.0, use_ema=True)", "RMSprop(centered=True)"]
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_training_steps_and_all_variables_are_the_same(optimizer):
+    """An optimiser's arithmetic goes into the updates of its variables."""
+    out, plain, told = both(f"""
+        import keras
+        tf.config.set_soft_device_placement(True)
+        keras.utils.set_random_seed(1)
+        x = np.random.default_rng(0).random((48, 20)).astype(np.float32)
+        y = (x.sum(1) > 10).astype(np.int32)
+        net = [keras.layers.Dense(32, activation="relu"), keras.layers.Dropout(0.2), keras.layers.Dense(2)]
+        model = keras.Sequential([keras.Input((20,)), *net])
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(optimizer=keras.optimizers.{optimizer}, loss=loss, metrics=["accuracy"])
+        history = model.fit(x, y, batch_size=16, epochs=2, verbose=0, shuffle=False)
+        print(history.history)
+        print([v.numpy().tobytes().hex() for v in [*model.variables, *model.optimizer.variables]])
+    """)
+    assert out == plain and told
+
+
+def test_updates_keep_their_order():
+    """What is read before, between and after updates, in one function, by operators that are fused with them."""
+    out, plain, told = both("""
+        with tf.device("/GPU:0"):
+            a, b = (tf.Variable(tf.constant([1.0, 2.0, 3.0]) * s) for s in (1, 10))
+            scalar = tf.Variable(2.0)
+        @tf.function
+        def f(x):
+            first = a * 2 + x
+            a.assign_add(tf.tanh(first) * b)
+            between = a - first
+            b.assign_sub(between * a)
+            scalar.assign_add(scalar * 2 - 1)
+            a.assign_sub(b * scalar)
+            scalar.assign_sub(0.5)
+            return first, between, a + b, tf.exp(-a) * scalar
+        with tf.device("/GPU:0"):
+            x = tf.constant([0.1, 0.2, 0.3])
+            got = [v.numpy() for _ in range(3) for v in f(x)] + [v.numpy() for v in (a, b, scalar)]
+            print([v.tobytes().hex() for v in got])
+        A, B, S, expected = np.float64([1, 2, 3]), np.float64([10, 20, 30]), 2.0, []
+        for _ in range(3):
+            first = A * 2 + x.numpy()
+            A = A + np.tanh(first) * B
+            between = A - first
+            B = B - between * A
+            S = S + S * 2 - 1
+            A = A - B * S
+            S = S - 0.5
+            expected += [first, between, A + B, np.exp(-A) * S]
+        for g, e in zip(got, expected + [A, B, S]):
+            assert np.allclose(g, e, rtol=1e-4, equal_nan=True), (got, expected)
+    """)
+    assert out == plain and told
+
+
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_random_functions(first):
     """With fusion and without, to the last bit; see random_graphs.py."""

@@ -54,7 +54,9 @@ pub struct Signature {
 }
 
 /// The ops that are not TensorFlow's, in the table's format.
-const OWN: &str = "_VkElementwise|args:[Tin]|result:T|Tin:list(type) T:type program:string";
+const OWN: &str = "\
+_VkElementwise|args:[Tin]|results:[Tout]|Tin:list(type) Tout:list(type) program:string
+_VkUpdate|variables:N*resource args:[Tin]|results:[Tout]|N:int Tin:list(type) Tout:list(type) program:string";
 
 /// The signature of an op, if the table has it.
 pub fn signature(op: &str) -> Option<&'static Signature> {

@@ -64,6 +64,11 @@ impl Node {
         Ok(node)
     }
 
+    /// Its attributes, each an encoded `AttrValue`.
+    pub fn attributes(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.attributes.iter().map(|(name, value)| (name.as_str(), value.as_slice()))
+    }
+
     /// The field `number` of attribute `name`; `None` if the attribute has another type.
     fn field(&self, name: &str, number: u32) -> Result<Option<Value<'_>>> {
         let attribute = self

@@ -2,13 +2,13 @@
 //! element types; and the three functions through which TensorFlow makes, runs and deletes a kernel.
 
 use std::collections::HashMap;
-use std::ffi::{CString, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tf_sys::{Api, TF_KernelBuilder, TF_OpKernelConstruction, TF_OpKernelContext, TF_ShapeInferenceContext, TF_Status};
 use tfvk_device::{DType, Error, Result};
-use tfvk_ops::elementwise::FUSED_OP;
+use tfvk_ops::elementwise::{FUSED_OP, UPDATE_OP};
 use tfvk_ops::{KernelDef, OpKernel, OpKernelConstruction, registry};
 
 use crate::construction::Node;
@@ -166,18 +166,23 @@ unsafe extern "C" fn delete(kernel: *mut c_void) {
     });
 }
 
-/// Tells TensorFlow the operator that the graph pass puts in the place of several.
+/// Tells TensorFlow the operators that the graph pass puts in the place of several.
 fn define_fused(tf: &'static Api) -> Result<()> {
+    define(tf, FUSED_OP, false, &[c"Tin: list(type) >= 1", c"Tout: list(type) >= 1", c"program: string"], &[c"args: Tin"])?;
+    let attributes = [c"N: int >= 1", c"Tin: list(type) >= 0", c"Tout: list(type) >= 0", c"program: string"];
+    define(tf, UPDATE_OP, true, &attributes, &[c"variables: N * resource", c"args: Tin"])
+}
+
+fn define(tf: &'static Api, op: &str, stateful: bool, attributes: &[&CStr], inputs: &[&CStr]) -> Result<()> {
     let status = Status::new(tf);
-    let name = CString::new(FUSED_OP).map_err(|_| Error::internal("a name with a zero byte"))?;
+    let name = CString::new(op).map_err(|_| Error::internal("a name with a zero byte"))?;
     // SAFETY: the strings outlive the calls; the builder is handed over by the last.
     unsafe {
         let builder = (tf.TF_NewOpDefinitionBuilder)(name.as_ptr());
-        for attribute in [c"Tin: list(type) >= 1", c"T: type", c"program: string"] {
-            (tf.TF_OpDefinitionBuilderAddAttr)(builder, attribute.as_ptr());
-        }
-        (tf.TF_OpDefinitionBuilderAddInput)(builder, c"args: Tin".as_ptr());
-        (tf.TF_OpDefinitionBuilderAddOutput)(builder, c"result: T".as_ptr());
+        attributes.iter().for_each(|a| (tf.TF_OpDefinitionBuilderAddAttr)(builder, a.as_ptr()));
+        inputs.iter().for_each(|i| (tf.TF_OpDefinitionBuilderAddInput)(builder, i.as_ptr()));
+        (tf.TF_OpDefinitionBuilderAddOutput)(builder, c"results: Tout".as_ptr());
+        (tf.TF_OpDefinitionBuilderSetIsStateful)(builder, stateful);
         (tf.TF_OpDefinitionBuilderSetShapeInferenceFunction)(builder, Some(unknown_shape));
         (tf.TF_RegisterOpDefinition)(builder, status.raw());
     }

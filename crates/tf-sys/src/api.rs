@@ -136,6 +136,7 @@ table! {
         fn TF_OpDefinitionBuilderAddAttr(*mut TF_OpDefinitionBuilder, *const c_char);
         fn TF_OpDefinitionBuilderAddInput(*mut TF_OpDefinitionBuilder, *const c_char);
         fn TF_OpDefinitionBuilderAddOutput(*mut TF_OpDefinitionBuilder, *const c_char);
+        fn TF_OpDefinitionBuilderSetIsStateful(*mut TF_OpDefinitionBuilder, bool);
         fn TF_OpDefinitionBuilderSetShapeInferenceFunction(
             *mut TF_OpDefinitionBuilder,
             Option<unsafe extern "C" fn(*mut TF_ShapeInferenceContext, *mut TF_Status)>,

@@ -1,138 +1,232 @@
-//! `_VkElementwise`: several element-wise ops as one, the op that a graph pass puts in their place. Not one of TensorFlow's:
+//! `_VkElementwise` and `_VkUpdate`: several element-wise ops as one, which a graph pass puts in their place; the second
+//! updates variables too. Not TensorFlow's:
 //!
 //! ```text
-//! inputs args: Tin; output result: T; attributes Tin: list(type), T: type, program: string
+//! _VkElementwise  inputs args: Tin; outputs results: Tout; attributes Tin, Tout: list(type), program: string
+//! _VkUpdate       the same after inputs variables: N * resource
 //! ```
 //!
 //! The program is a [`Chain`] as text after the version of the format, `1; inputs float32; Neg %0; Exp 0; outputs 1`. It is
-//! read and checked when the node's kernel is made; nodes of one text share one compiled program.
+//! read and checked when the node's kernel is made. What is launched depends on shapes (`plan.rs`) and is kept from one
+//! execution to the next.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use smallvec::{SmallVec, smallvec};
-use tfvk_device::{DType, Error, Result, Shape};
+use smallvec::SmallVec;
+use tfvk_device::{DType, DevicePtr, Error, Result, Tensor};
 
-use crate::expr::{self, Chain, Operand, Program, ShapeRule, broadcast, launch};
+use super::plan::{Given, Place, Plan, plan, types};
+use crate::expr::{ASSIGN, Chain, launch};
 use crate::{Compute, Inputs, KernelDef, OpKernel, OpKernelConstruction, Output, Outputs};
 
-/// The op's name.
+/// The op without variables.
 pub const FUSED_OP: &str = "_VkElementwise";
+
+/// The op with variables.
+pub const UPDATE_OP: &str = "_VkUpdate";
 
 /// The version of the text that this library writes and reads.
 const VERSION: &str = "1; ";
 
-/// The op.
-pub const FUSED: &[KernelDef] = &[KernelDef::kernel(FUSED_OP, &[], make).forwards(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])];
+/// Inputs whose memory a result may take.
+const FORWARD: &[usize] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+
+/// The ops.
+pub const FUSED: &[KernelDef] =
+    &[KernelDef::kernel(FUSED_OP, &[], make).forwards(FORWARD), KernelDef::kernel(UPDATE_OP, &[], make).host(&["variables"])];
 
 /// The value of the attribute `program` for a chain.
 pub fn fused_text(chain: &Chain) -> String {
     format!("{VERSION}{chain}")
 }
 
-/// Whether a text can be run. Errors: another version, no chain, ops that don't exist or don't take these types.
-pub fn check_text(text: &str) -> Result<()> {
-    read(text).map(|_| ())
+/// The types of the results of a text's steps. Errors: another version, no chain, ops that don't exist or don't take these
+/// types.
+pub fn check_text(text: &str) -> Result<Vec<DType>> {
+    types(&read(text)?)
 }
 
-fn read(text: &str) -> Result<Arc<(Chain, Program)>> {
+fn read(text: &str) -> Result<Chain> {
     let chain = text.strip_prefix(VERSION).ok_or_else(|| {
         let version = text.split(';').next().unwrap_or_default();
         Error::invalid_argument(format!("program: expected version {}, got '{version}'", VERSION.trim_end_matches("; ")))
     })?;
-    let read = expr::chain(chain)?;
-    match read.0.outputs.len() {
-        1 => Ok(read),
-        n => Err(Error::invalid_argument(format!("program: expected one output, got {n}"))),
-    }
+    chain.parse()
 }
 
 struct Fused {
-    chain: Arc<(Chain, Program)>,
+    chain: Chain,
+    types: Vec<DType>,
+    /// Whether it has assignments.
+    updates: bool,
+    /// The last execution's plan: shapes seldom change.
+    plan: Mutex<Option<(Given, Arc<Plan>)>>,
 }
 
 fn make(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
     let chain = read(&node.string("program")?)?;
+    let types = types(&chain)?;
     let expect = |name: &str, expected: &[DType], got: Vec<DType>| match *expected == got {
         true => Ok(()),
         false => Err(Error::invalid_argument(format!("{name}: the program has {expected:?}, the node {got:?}"))),
     };
-    expect("Tin", chain.1.inputs(), node.dtypes("Tin")?)?;
-    let outputs: Vec<DType> = chain.1.outputs().iter().map(|o| o.dtype).collect();
-    expect("T", &outputs, vec![node.dtype("T")?])?;
-    Ok(Box::new(Fused { chain }))
+    expect("Tin", &chain.inputs, node.dtypes("Tin")?)?;
+    let outputs: Vec<DType> = chain.outputs.iter().filter_map(|&o| types.get(o).copied()).collect();
+    expect("Tout", &outputs, node.dtypes("Tout")?)?;
+    let variables = if node.op() == UPDATE_OP { node.i64("N")? } else { 0 };
+    if chain.variables.len() as i64 != variables {
+        let expected = chain.variables.len();
+        return Err(Error::invalid_argument(format!("N: the program has {expected} variables, the node {variables}")));
+    }
+    let updates = chain.steps.iter().any(|s| s.op == ASSIGN);
+    Ok(Box::new(Fused { chain, types, updates, plan: Mutex::new(None) }))
+}
+
+impl Fused {
+    fn plan(&self, given: Given) -> Result<Arc<Plan>> {
+        let lock = || self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, plan)) = lock().as_ref().filter(|(known, _)| *known == given) {
+            return Ok(plan.clone());
+        }
+        let plan = Arc::new(plan(&self.chain, &self.types, &given)?);
+        *lock() = Some((given, plan.clone()));
+        Ok(plan)
+    }
+
+    fn without_variables(&self, inputs: &Inputs<'_>) -> Result<Arc<Plan>> {
+        let expected = self.chain.inputs.len();
+        if inputs.len() != expected {
+            return Err(Error::invalid_argument(format!("args: expected {expected} tensors, got {}", inputs.len())));
+        }
+        let shapes = inputs.all().iter().map(|t| t.shape.clone()).collect();
+        self.plan(Given { inputs: shapes, ..Given::default() })
+    }
+
+    fn run(&self, ctx: &mut Compute<'_>, plan: &Plan, variables: &[Tensor], outputs: &[Tensor]) -> Result<()> {
+        let temps = plan.temps.iter().map(|(d, s)| ctx.temp(*d, s.clone())).collect::<Result<Vec<_>>>()?;
+        let skip = variables.len();
+        let at = |ctx: &Compute<'_>, place: Place| match place {
+            Place::Input(i) => ctx.input(skip + i),
+            Place::Variable(i) => variables.get(i).cloned().ok_or_else(|| Error::internal("no such variable")),
+            Place::Output(i) => outputs.get(i).cloned().ok_or_else(|| Error::internal("no such result")),
+            Place::Temp(i) => temps.get(i).cloned().ok_or_else(|| Error::internal("no such scratch memory")),
+        };
+        for l in &plan.launches {
+            let reads = l.reads.iter().map(|&p| at(ctx, p)).collect::<Result<SmallVec<[Tensor; 8]>>>()?;
+            let writes = l.writes.iter().map(|&p| at(ctx, p)).collect::<Result<SmallVec<[Tensor; 4]>>>()?;
+            launch(ctx.stream(), &l.program.1, &reads, &[], &writes)?;
+        }
+        for &(temp, variable) in &plan.copies {
+            let (from, to) = (at(ctx, Place::Temp(temp))?, at(ctx, Place::Variable(variable))?);
+            if from.bytes() > 0 {
+                ctx.stream().copy(to.device_ptr()?, from.device_ptr()?, from.bytes())?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl OpKernel for Fused {
-    /// What the ops one by one make of the operands' shapes, errors included.
     fn outputs(&self, inputs: &Inputs<'_>) -> Result<Outputs> {
-        let (chain, _) = &*self.chain;
-        if inputs.len() != chain.inputs.len() {
-            return Err(Error::invalid_argument(format!("args: expected {} tensors, got {}", chain.inputs.len(), inputs.len())));
+        if !self.chain.variables.is_empty() {
+            return Ok(self.chain.outputs.iter().map(|_| Output::Dynamic).collect());
         }
-        let mut shapes: SmallVec<[Shape; 24]> = SmallVec::new();
-        for step in &chain.steps {
-            let shape = {
-                let of = |a: &Operand| match *a {
-                    Operand::Input(i) => inputs.shape(i),
-                    Operand::Step(i) => shapes.get(i).ok_or_else(|| Error::internal("a step of a chain comes too early")),
-                };
-                let operands = step.args.iter().map(of).collect::<Result<SmallVec<[&Shape; 4]>>>()?;
-                shape(&step.op, &operands).map_err(|e| e.context(&step.op))?
-            };
-            shapes.push(shape);
-        }
-        let last = chain.outputs.first().and_then(|&o| shapes.get(o)).cloned();
-        Ok(smallvec![Output::Shape(last.ok_or_else(|| Error::internal("a chain without a result"))?)])
+        let plan = self.without_variables(inputs)?;
+        // The memory of an input may become a result's only where no later launch reads it.
+        let alone = plan.launches.len() <= 1;
+        Ok(plan.outputs.iter().map(|s| if alone { Output::Shape(s.clone()) } else { Output::Dynamic }).collect())
     }
 
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
-        let inputs = ctx.inputs().all().to_vec();
-        launch(ctx.stream(), &self.chain.1, &inputs, &[], &[ctx.output(0)?])
+        if self.chain.variables.is_empty() {
+            let plan = self.without_variables(&ctx.inputs())?;
+            let alone = plan.launches.len() <= 1;
+            let output = |(i, s)| if alone { ctx.output(i) } else { ctx.allocate_output(i, s) };
+            let outputs = plan.outputs.iter().enumerate().map(output).collect::<Result<SmallVec<[Tensor; 4]>>>()?;
+            return self.run(ctx, &plan, &[], &outputs);
+        }
+        let n = self.chain.variables.len();
+        let all: SmallVec<[usize; 4]> = (0..n).collect();
+        // All of them locked where one is written: two may be the same.
+        let variables = match self.updates {
+            true => ctx.update_variables(&all)?,
+            false => all.iter().map(|&i| ctx.read_variable(i)).collect::<Result<_>>()?,
+        };
+        for (i, (v, &expected)) in variables.iter().zip(&self.chain.variables).enumerate() {
+            if v.dtype != expected {
+                return Err(Error::invalid_argument(format!("variable {i}: expected {expected}, got {}", v.dtype)));
+            }
+        }
+        let address = |t: &Tensor| t.device_ptr().unwrap_or(DevicePtr(0));
+        // Variables without elements have no memory to tell them by, and need none.
+        let is = |a: &Tensor, b: &Tensor| a.bytes() > 0 && address(a) == address(b);
+        let same = (0..n).map(|i| (0..i).find(|&j| is(&variables[i], &variables[j])).unwrap_or(i)).collect();
+        let inputs = ctx.inputs().all().iter().skip(n).map(|t| t.shape.clone()).collect();
+        let plan = self.plan(Given { inputs, variables: variables.iter().map(|t| t.shape.clone()).collect(), same })?;
+        let output = |(i, s)| ctx.allocate_output(i, s);
+        let outputs = plan.outputs.iter().enumerate().map(output).collect::<Result<SmallVec<[Tensor; 4]>>>()?;
+        self.run(ctx, &plan, &variables, &outputs)
     }
-}
-
-/// The shape of one op's result. Operands that must be of one shape may not broadcast, nor be of another rank.
-fn shape(op: &str, operands: &[&Shape]) -> Result<Shape> {
-    let [first, rest @ ..] = operands else { return Err(Error::internal("an op without operands")) };
-    let same = expr::expression(op).is_some_and(|e| matches!(e.shape, ShapeRule::Same));
-    if let Some(other) = rest.iter().find(|s| same && s != &first) {
-        return Err(Error::invalid_argument(format!("expected operands of one shape, got {first} and {other}")));
-    }
-    rest.iter().try_fold((*first).clone(), |shape, s| broadcast(&shape, s))
 }
 
 #[cfg(test)]
 mod tests {
+    use tfvk_device::Shape;
+
     use super::*;
-    use crate::local::{Attr, Local, Node};
+    use crate::local::{Attr, Local, Node, Value};
     use crate::test_device::local;
 
-    fn run(host: &Local, program: &str, inputs: &[(&[i64], &[f32])]) -> Result<(Shape, Vec<f32>)> {
-        let node = Node::new(FUSED_OP).dtype("T", DType::F32).attr("program", Attr::String(program.into()));
-        let node = node.attr("Tin", Attr::Types(vec![DType::F32; inputs.len()]));
-        let mut values = Vec::new();
-        for (shape, v) in inputs {
-            let bytes: Vec<u8> = v.iter().flat_map(|x| x.to_le_bytes()).collect();
-            values.push(host.upload(DType::F32, Shape::new(shape), &bytes)?);
-        }
-        let out = host.run(&node, &values)?.remove(0);
-        let shape = out.tensor().shape.clone();
-        Ok((shape, host.read(&out)?.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()))
+    fn up(host: &Local, shape: &[i64], v: &[f32]) -> Value {
+        let bytes: Vec<u8> = v.iter().flat_map(|x| x.to_le_bytes()).collect();
+        host.upload(DType::F32, Shape::new(shape), &bytes).unwrap()
+    }
+
+    fn floats(host: &Local, v: &Value) -> Vec<f32> {
+        host.read(v).unwrap().chunks(4).map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
+    }
+
+    fn node(op: &str, program: &str, inputs: usize, outputs: usize) -> Node {
+        let node = Node::new(op).attr("program", Attr::String(program.into()));
+        let types = |n| Attr::Types(vec![DType::F32; n]);
+        node.attr("Tin", types(inputs)).attr("Tout", types(outputs))
     }
 
     #[test]
     fn broadcasts_and_checks() {
         let Some(host) = local() else { return };
-        let program = "1; inputs float32 float32; AddV2 %0 %1; Square 0; outputs 1";
-        let (shape, v) = run(&host, program, &[(&[2, 2], &[1., 2., 3., 4.]), (&[2], &[1., -1.])]).unwrap();
-        assert_eq!((shape, v), (Shape::from([2, 2]), vec![4., 1., 16., 9.]));
-        let error = |program: &str, inputs: &[(&[i64], &[f32])]| run(&host, program, inputs).unwrap_err().message;
-        let one: &[(&[i64], &[f32])] = &[(&[2], &[1., 2.])];
-        assert!(error("2; inputs float32; Neg %0; outputs 0", one).contains("expected version 1, got '2'"));
-        assert!(error("1; inputs float16; Neg %0; outputs 0", one).contains("Tin"));
-        assert!(error("1; inputs float32; Neg %0; Exp 0; outputs 0 1", one).contains("one output"));
-        assert!(error("1; inputs float32; Neg 1; Exp 0; outputs 1", one).contains("operand"));
-        let two: &[(&[i64], &[f32])] = &[(&[1], &[1.]), (&[2], &[1., 2.])];
-        assert!(error("1; inputs float32 float32; TanhGrad %0 %1; Exp 0; outputs 1", two).contains("one shape"));
+        let program = "1; inputs float32 float32; Neg %1; Sub %0 0; Square 1; outputs 2 0";
+        let inputs = [up(&host, &[2, 2], &[1., 2., 3., 4.]), up(&host, &[2], &[1., -1.])];
+        let out = host.run(&node(FUSED_OP, program, 2, 2), &inputs).unwrap();
+        assert_eq!((floats(&host, &out[0]), floats(&host, &out[1])), (vec![4., 1., 16., 9.], vec![-1., 1.]));
+        assert_eq!((&out[0].tensor().shape, &out[1].tensor().shape), (&Shape::from([2, 2]), &Shape::from([2])));
+        let error = |program: &str, inputs: &[Value], n| {
+            host.run(&node(FUSED_OP, program, inputs.len(), n), inputs).err().map(|e| e.message).unwrap_or_default()
+        };
+        let one = &[up(&host, &[2], &[1., 2.])];
+        assert!(error("2; inputs float32; Neg %0; outputs 0", one, 1).contains("expected version 1, got '2'"));
+        assert!(error("1; inputs float16; Neg %0; outputs 0", one, 1).contains("Tin"));
+        assert!(error("1; inputs float32; Neg %0; Exp 0; outputs 0 1", one, 1).contains("Tout"));
+        assert!(error("1; inputs float32; Neg 1; Exp 0; outputs 1", one, 1).contains("operand"));
+        assert!(error("1; variables float32; inputs float32; Neg %0; outputs 0", one, 1).contains("variables"));
+        let two = &[up(&host, &[1], &[1.]), up(&host, &[2], &[1., 2.])];
+        assert!(error("1; inputs float32 float32; TanhGrad %0 %1; Exp 0; outputs 1", two, 1).contains("one shape"));
+    }
+
+    #[test]
+    fn variables_are_updated() {
+        let Some(host) = local() else { return };
+        // m += (g - m) / 2; w -= m; and the old m.
+        let program = "1; variables float32 float32; inputs float32 float32; read $0; Sub %0 0; Mul 1 %1; AddV2 0 2; \
+                       assign $0 3; read $0; read $1; Sub 6 5; assign $1 7; outputs 0 3";
+        let node = node(UPDATE_OP, program, 2, 2).attr("N", Attr::Int(2));
+        let [m, w] = [[0., 8.], [1., 1.]].map(|v| up(&host, &[2], &v));
+        let [g, half] = [up(&host, &[2], &[2., 4.]), up(&host, &[], &[0.5])];
+        let out = host.run(&node, &[m.clone().into_variable(), w.clone().into_variable(), g.clone(), half.clone()]).unwrap();
+        assert_eq!((floats(&host, &out[0]), floats(&host, &out[1])), (vec![0., 8.], vec![1., 6.]));
+        assert_eq!((floats(&host, &m), floats(&host, &w)), (vec![1., 6.], vec![0., -5.]));
+        // One variable in both places.
+        let out = host.run(&node, &[m.clone().into_variable(), m.clone().into_variable(), g, half]).unwrap();
+        assert_eq!((floats(&host, &out[0]), floats(&host, &m)), (vec![1., 6.], vec![0., 0.]));
     }
 }

@@ -7,6 +7,9 @@
 //! ```text
 //! inputs float32 float32; AddV2 %0 %1; LeakyRelu 0 [f3e4ccccd]; outputs 1
 //! ```
+//!
+//! A chain with variables (`$0`) reads and assigns them among its steps: `variables float32; inputs float32; read $0;
+//! Sub 0 %0; assign $0 1; outputs`. Such a one is no program, but can be made of some: `elementwise/plan.rs`.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -24,7 +27,15 @@ pub enum Operand {
     Input(usize),
     /// The (first) result of an earlier step.
     Step(usize),
+    /// A variable, of the steps [`READ`] and [`ASSIGN`] only.
+    Variable(usize),
 }
+
+/// The step `read $0`: the value that a variable has then.
+pub const READ: &str = "read";
+
+/// The step `assign $0 1`: gives a variable the result of step 1, which is also this step's.
+pub const ASSIGN: &str = "assign";
 
 /// One op.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +51,8 @@ pub struct Step {
 /// A chain (in general a graph) of element-wise ops.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
+    /// The element types of the variables.
+    pub variables: Vec<DType>,
     /// The element types of the operands.
     pub inputs: Vec<DType>,
     /// The ops in order.
@@ -84,6 +97,7 @@ impl Chain {
                     .map(|a| match a {
                         Operand::Input(i) => inputs.get(*i),
                         Operand::Step(i) => results.get(*i),
+                        Operand::Variable(_) => None,
                     })
                     .map(|v| v.copied().ok_or_else(|| Error::invalid_argument(format!("{}: an operand does not exist", step.op))))
                     .collect::<Result<Vec<_>>>()?;
@@ -104,6 +118,11 @@ impl Chain {
 
 impl std::fmt::Display for Chain {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.variables.is_empty() {
+            write!(f, "variables")?;
+            self.variables.iter().try_for_each(|d| write!(f, " {d}"))?;
+            write!(f, "; ")?;
+        }
         write!(f, "inputs")?;
         for d in &self.inputs {
             write!(f, " {d}")?;
@@ -114,6 +133,7 @@ impl std::fmt::Display for Chain {
                 match a {
                     Operand::Input(i) => write!(f, " %{i}")?,
                     Operand::Step(i) => write!(f, " {i}")?,
+                    Operand::Variable(i) => write!(f, " ${i}")?,
                 }
             }
             for a in &s.attrs {
@@ -142,8 +162,9 @@ impl std::str::FromStr for Chain {
         for part in text.split(';') {
             let mut words = part.split_whitespace();
             match words.next() {
-                Some("inputs") => {
-                    chain.inputs = words.map(|w| dtype(w).ok_or_else(|| bad(w))).collect::<Result<_>>()?;
+                Some(what @ ("inputs" | "variables")) => {
+                    let types = words.map(|w| dtype(w).ok_or_else(|| bad(w))).collect::<Result<_>>()?;
+                    *(if what == "inputs" { &mut chain.inputs } else { &mut chain.variables }) = types;
                 }
                 Some("outputs") => {
                     chain.outputs = words.map(|w| w.parse().map_err(|_| bad(w))).collect::<Result<_>>()?;
@@ -155,6 +176,8 @@ impl std::str::FromStr for Chain {
                             step.attrs.push(attr(a).ok_or_else(|| bad(w))?);
                         } else if let Some(i) = w.strip_prefix('%') {
                             step.args.push(Operand::Input(i.parse().map_err(|_| bad(w))?));
+                        } else if let Some(i) = w.strip_prefix('$') {
+                            step.args.push(Operand::Variable(i.parse().map_err(|_| bad(w))?));
                         } else {
                             step.args.push(Operand::Step(w.parse().map_err(|_| bad(w))?));
                         }

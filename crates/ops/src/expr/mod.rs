@@ -38,7 +38,7 @@ mod tests;
 mod value;
 
 pub use cache::chain;
-pub use chain::{Chain, Operand, Step, declarations, expression};
+pub use chain::{ASSIGN, Chain, Operand, READ, Step, declarations, expression};
 pub use declare::{
     Attr, AttrValue, Attrs, Expression, Formula, ShapeRule, Views, binary, compare, general, grad, grad_attr, ternary, unary,
     unary_attr,

@@ -4,25 +4,19 @@
 use tfvk_device::{DType, Result};
 use tfvk_ops::OpKernelConstruction;
 
-use crate::graph::model::{Graph, GraphNode};
+use crate::graph::model::{Graph, GraphNode, Replacement};
 use crate::wire;
 
 /// What may follow the bias.
 const ACTIVATIONS: [&str; 3] = ["Relu", "Relu6", "LeakyRelu"];
 
 /// Fuses what fits; the number of products that were.
-pub fn fuse(graph: &mut Graph) -> usize {
-    let mut count = 0;
-    for index in graph.users_first() {
-        if let Some((at, new, gone)) = candidate(graph, index).and_then(Result::ok) {
-            graph.replace(at, new, &gone);
-            count += 1;
-        }
-    }
-    count
+pub fn fuse(graph: &mut Graph) -> Result<usize> {
+    let found: Vec<Replacement> = (0..graph.end()).filter_map(|i| candidate(graph, i).and_then(Result::ok)).collect();
+    let count = found.len();
+    graph.replace(found)?;
+    Ok(count)
 }
-
-type Replacement = (usize, GraphNode, Vec<usize>);
 
 /// The replacement of the product at `index`, with its bias and, if there is one, its activation.
 fn candidate(graph: &Graph, index: usize) -> Option<Result<Replacement>> {
@@ -42,11 +36,9 @@ fn candidate(graph: &Graph, index: usize) -> Option<Result<Replacement>> {
         ACTIVATIONS.contains(&node.def.op()) && node.device == product.device && node.data_inputs().count() == 1
     });
     let (at, last) = activation.unwrap_or((bias_at, bias));
-    let mut gone = vec![index];
-    if at != bias_at {
-        gone.push(bias_at);
-    }
-    Some(fused(product, bias, last).map(|new| (at, new, gone)))
+    let mut gone = vec![index, bias_at, at];
+    gone.dedup();
+    Some(fused(product, bias, last).map(|new| Replacement { gone, new, outputs: vec![at] }))
 }
 
 fn fused(product: &GraphNode, bias: &GraphNode, last: &GraphNode) -> Result<GraphNode> {

@@ -1,13 +1,18 @@
 //! The graph pass: what is done to a graph before TensorFlow runs it.
 //!
 //! TensorFlow calls it twice a graph, after its own passes, with devices already placed; it must change nothing the second
-//! time. It lets an unchanged Keras script run ([`xla`]), gives a matrix product its bias and activation ([`bias`]), and
-//! makes one operator of several element-wise ones ([`elementwise`]). `TFVK_FUSION=0` leaves the last two out.
+//! time. It lets an unchanged Keras script run ([`xla`]), makes one of nodes that do the same ([`same`]), gives a matrix
+//! product its bias and activation ([`bias`]), and makes one operator of several element-wise ones and the updates of
+//! variables that they are for ([`clusters`], [`fused`]). `TFVK_FUSION=0` leaves all but the first out.
 
 pub mod bias;
-pub mod elementwise;
+pub mod clusters;
+pub mod contraction;
+pub mod fused;
+pub mod member;
 pub mod model;
 mod preserve;
+pub mod same;
 pub mod xla;
 
 use std::collections::HashSet;
@@ -99,16 +104,26 @@ fn fuse(encoded: &[u8], preserved: impl FnOnce() -> Result<Option<HashSet<String
         return Ok(None);
     }
     // Without the list of what is fetched nothing may go.
+    let start = std::time::Instant::now();
     let Some(preserved) = preserved()? else { return Ok(None) };
     let mut graph = Graph::parse(encoded, device_type, preserved)?;
     let before = graph.len();
-    let products = bias::fuse(&mut graph);
-    let chains = elementwise::fuse(&mut graph);
-    if products + chains == 0 {
+    let same = same::find(&graph);
+    graph.merge(&same)?;
+    let products = bias::fuse(&mut graph)?;
+    let chains: Vec<_> = clusters::find(&graph).iter().filter_map(|set| fused::replacement(&graph, set).transpose()).collect();
+    let chains = chains.into_iter().collect::<Result<Vec<_>>>()?;
+    let count = chains.len();
+    if same.len() + products + count == 0 {
         return Ok(None);
     }
+    graph.replace(chains)?;
     log::debug(|| {
-        format!("fused {products} products with their bias and {chains} element-wise chains: {before} to {} nodes", graph.len())
+        let took = start.elapsed().as_micros();
+        format!(
+            "fused {products} products with their bias and {count} element-wise chains: {before} to {} nodes in {took} us",
+            graph.len()
+        )
     });
     Ok(Some(graph.encode()))
 }

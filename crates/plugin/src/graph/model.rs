@@ -68,6 +68,22 @@ impl GraphNode {
         Ok(Self { name: name.into(), inputs, device: device.into(), ours: true, def, encoded })
     }
 
+    /// Gives the node other inputs.
+    fn set_inputs(&mut self, inputs: Vec<String>) -> Result<()> {
+        let mut encoded = Vec::with_capacity(self.encoded.len());
+        for field in wire::fields(&self.encoded) {
+            let field = field?;
+            if field.number != NODE_INPUT {
+                encoded.extend_from_slice(field.raw);
+            }
+        }
+        for input in &inputs {
+            wire::put_bytes(&mut encoded, NODE_INPUT, input.as_bytes());
+        }
+        (self.encoded, self.inputs) = (encoded, inputs);
+        Ok(())
+    }
+
     /// Data inputs, as node and output.
     pub fn data_inputs(&self) -> impl Iterator<Item = (&str, usize)> {
         self.inputs.iter().filter(|i| !i.starts_with('^')).map(|i| tensor(i))
@@ -93,20 +109,39 @@ pub fn mentions_device(encoded: &[u8], device_type: &str) -> bool {
     encoded.windows(needle.len()).any(|window| window == needle.as_bytes())
 }
 
-/// How a node is used.
-#[derive(Clone, Default)]
-pub struct Uses {
-    /// The nodes (by index) that use its output 0, once for each use.
-    pub data: Vec<usize>,
-    /// How often another output is used, or waited for.
-    pub other: usize,
+/// One use of a node by another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Node `.0` takes output `.1`.
+    Data(usize, usize),
+    /// Node `.0` waits for it.
+    Control(usize),
+}
+
+impl Use {
+    /// The node that uses.
+    pub fn user(self) -> usize {
+        match self {
+            Use::Data(user, _) | Use::Control(user) => user,
+        }
+    }
+}
+
+/// Nodes that one node takes the place of.
+pub struct Replacement {
+    /// The nodes.
+    pub gone: Vec<usize>,
+    /// What takes their place. Its inputs are written as before any replacement.
+    pub new: GraphNode,
+    /// Of its outputs, whose (first) output each is.
+    pub outputs: Vec<usize>,
 }
 
 /// A graph.
 pub struct Graph {
     nodes: Vec<Option<GraphNode>>,
     by_name: HashMap<String, usize>,
-    uses: Vec<Uses>,
+    uses: Vec<Vec<Use>>,
     preserved: HashSet<String>,
     /// Library, versions: fields that are kept as they are.
     rest: Vec<u8>,
@@ -123,36 +158,20 @@ impl Graph {
                 _ => rest.extend_from_slice(field.raw),
             }
         }
-        let by_name = nodes.iter().flatten().enumerate().map(|(i, n)| (n.name.clone(), i)).collect();
-        let mut graph = Self { uses: vec![Uses::default(); nodes.len()], nodes, by_name, preserved, rest };
-        (0..graph.nodes.len()).for_each(|i| graph.add_uses(i));
+        let mut graph = Self { uses: Vec::new(), nodes, by_name: HashMap::new(), preserved, rest };
+        graph.index_all();
         Ok(graph)
     }
 
-    /// Notes what the node at `user` uses.
-    fn add_uses(&mut self, user: usize) {
-        for input in self.nodes[user].iter().flat_map(|n| &n.inputs) {
-            let (name, output) = tensor(input.trim_start_matches('^'));
-            let Some(&used) = self.by_name.get(name) else { continue };
-            match (input.starts_with('^'), output) {
-                (false, 0) => self.uses[used].data.push(user),
-                _ => self.uses[used].other += 1,
-            }
-        }
-    }
-
-    /// Takes the node at `user` out.
-    fn remove(&mut self, user: usize) {
-        for input in self.nodes[user].take().iter().flat_map(|n| &n.inputs) {
-            let (name, output) = tensor(input.trim_start_matches('^'));
-            let Some(uses) = self.by_name.get(name).and_then(|&used| self.uses.get_mut(used)) else { continue };
-            match (input.starts_with('^'), output) {
-                (false, 0) => {
-                    if let Some(at) = uses.data.iter().position(|&u| u == user) {
-                        uses.data.swap_remove(at);
-                    }
-                }
-                _ => uses.other -= 1,
+    fn index_all(&mut self) {
+        let named = |(i, n): (usize, &Option<GraphNode>)| n.as_ref().map(|n| (n.name.clone(), i));
+        self.by_name = self.nodes.iter().enumerate().filter_map(named).collect();
+        self.uses = vec![Vec::new(); self.nodes.len()];
+        for (user, node) in self.nodes.iter().enumerate() {
+            for input in node.iter().flat_map(|n| &n.inputs) {
+                let (name, output) = tensor(input.trim_start_matches('^'));
+                let Some(&used) = self.by_name.get(name) else { continue };
+                self.uses[used].push(if input.starts_with('^') { Use::Control(user) } else { Use::Data(user, output) });
             }
         }
     }
@@ -162,6 +181,11 @@ impl Graph {
         self.nodes.iter().flatten().count()
     }
 
+    /// One more than the highest index of a node.
+    pub fn end(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// The node at an index, if it is still there.
     pub fn node(&self, index: usize) -> Option<&GraphNode> {
         self.nodes.get(index)?.as_ref()
@@ -169,40 +193,42 @@ impl Graph {
 
     /// The index of a node.
     pub fn index(&self, name: &str) -> Option<usize> {
-        self.by_name.get(name).copied().filter(|&i| self.nodes[i].is_some())
+        self.by_name.get(name).copied()
     }
 
-    /// Whether a node may go into one that replaces `users` too: they are all that use it.
-    pub fn only_used_by(&self, index: usize, users: impl Fn(usize) -> bool) -> bool {
-        let uses = &self.uses[index];
-        let kept = self.node(index).is_none_or(|n| self.preserved.contains(&n.name));
-        !kept && uses.other == 0 && !uses.data.is_empty() && uses.data.iter().all(|&u| users(u))
+    /// How a node is used.
+    pub fn uses(&self, index: usize) -> &[Use] {
+        self.uses.get(index).map_or(&[], Vec::as_slice)
+    }
+
+    /// The nodes that run after a node. A loop's way back does not count.
+    pub fn next(&self, index: usize) -> impl Iterator<Item = usize> {
+        let back = self.node(index).is_some_and(|n| n.def.op().ends_with("NextIteration"));
+        self.uses(index).iter().filter(move |_| !back).map(|u| u.user())
+    }
+
+    /// Whether the node must stay under its name: it is fetched, fed, or run for its effect.
+    pub fn is_preserved(&self, index: usize) -> bool {
+        self.node(index).is_some_and(|n| self.preserved.contains(&n.name))
     }
 
     /// The one user of a node that may go into it.
     pub fn only_user(&self, index: usize) -> Option<usize> {
-        let &[user] = &self.uses.get(index)?.data[..] else { return None };
-        self.only_used_by(index, |u| u == user).then_some(user)
+        match *self.uses(index) {
+            [Use::Data(user, 0)] if !self.is_preserved(index) => Some(user),
+            _ => None,
+        }
     }
 
     /// Indices, users before what they use. A loop's way back does not count: there, the order starts anew.
     pub fn users_first(&self) -> Vec<usize> {
         let mut left: Vec<usize> = vec![0; self.nodes.len()];
-        let mut users: Vec<Vec<usize>> = vec![Vec::new(); left.len()];
-        let goes_back = |i: usize| self.node(i).is_some_and(|n| n.def.op().ends_with("NextIteration"));
-        for (user, node) in self.nodes.iter().enumerate() {
-            for input in node.iter().flat_map(|n| &n.inputs) {
-                if let Some(used) = self.index(tensor(input.trim_start_matches('^')).0).filter(|&i| !goes_back(i)) {
-                    users[used].push(user);
-                    left[user] += 1;
-                }
-            }
-        }
+        (0..left.len()).for_each(|i| self.next(i).for_each(|user| left[user] += 1));
         let mut order: Vec<usize> = (0..left.len()).filter(|&i| left[i] == 0).collect();
-        let mut next = 0;
-        while let Some(&i) = order.get(next) {
-            next += 1;
-            for &user in &users[i] {
+        let mut at = 0;
+        while let Some(&i) = order.get(at) {
+            at += 1;
+            for user in self.next(i) {
                 left[user] -= 1;
                 if left[user] == 0 {
                     order.push(user);
@@ -213,14 +239,57 @@ impl Graph {
         let seen: HashSet<usize> = order.iter().copied().collect();
         order.extend((0..left.len()).filter(|i| !seen.contains(i)));
         order.reverse();
+        order.retain(|&i| self.nodes[i].is_some());
         order
     }
 
-    /// Puts `new` in the place of the node at `at`, under the same name, and takes the nodes `gone` out.
-    pub fn replace(&mut self, at: usize, new: GraphNode, gone: &[usize]) {
-        gone.iter().chain([&at]).for_each(|&i| self.remove(i));
-        self.nodes[at] = Some(new);
-        self.add_uses(at);
+    /// Makes all replacements. A preserved node that goes (and has no outputs in use) leaves a node of its name behind that
+    /// does nothing but wait; the name of the new node must not be one that is still in use.
+    pub fn replace(&mut self, all: Vec<Replacement>) -> Result<()> {
+        // The new text of data inputs, and what waiting for a node means now.
+        let mut tensors: HashMap<String, String> = HashMap::new();
+        let mut names: HashMap<String, String> = HashMap::new();
+        for r in all {
+            for (k, &of) in r.outputs.iter().enumerate() {
+                let Some(old) = self.node(of) else { continue };
+                let new = if k == 0 { r.new.name.clone() } else { format!("{}:{k}", r.new.name) };
+                tensors.insert(format!("{}:0", old.name), new.clone());
+                tensors.insert(old.name.clone(), new);
+            }
+            for &i in &r.gone {
+                let stays = self.is_preserved(i) && self.nodes[i].as_ref().is_some_and(|n| n.name != r.new.name);
+                let Some(old) = self.nodes[i].take() else { continue };
+                if stays {
+                    let wait = vec![format!("^{}", r.new.name)];
+                    self.nodes[i] = Some(GraphNode::new(&old.name, "NoOp", &old.device, wait, &[])?);
+                } else {
+                    names.insert(old.name, r.new.name.clone());
+                }
+            }
+            self.nodes.push(Some(r.new));
+        }
+        for node in self.nodes.iter_mut().flatten() {
+            rename(node, &tensors, &names)?;
+        }
+        self.index_all();
+        Ok(())
+    }
+
+    /// Takes nodes out whose places others (the values) take, output for output.
+    pub fn merge(&mut self, same: &HashMap<usize, usize>) -> Result<()> {
+        let (mut tensors, mut names) = (HashMap::new(), HashMap::new());
+        for (&node, &first) in same {
+            let (Some(old), Some(new)) = (self.node(node), self.node(first)) else { continue };
+            tensors.insert(format!("{}:0", old.name), new.name.clone());
+            tensors.insert(old.name.clone(), new.name.clone());
+            names.insert(old.name.clone(), new.name.clone());
+        }
+        same.keys().for_each(|&node| self.nodes[node] = None);
+        for node in self.nodes.iter_mut().flatten() {
+            rename(node, &tensors, &names)?;
+        }
+        self.index_all();
+        Ok(())
     }
 
     /// The graph, encoded.
@@ -231,5 +300,82 @@ impl Graph {
         }
         out.extend_from_slice(&self.rest);
         out
+    }
+}
+
+/// Rewrites a node's inputs: tensors and names that have others now.
+fn rename(node: &mut GraphNode, tensors: &HashMap<String, String>, names: &HashMap<String, String>) -> Result<()> {
+    let new = |input: &String| match input.strip_prefix('^') {
+        Some(name) => names.get(name).map(|n| format!("^{n}")),
+        None => tensors.get(input).cloned(),
+    };
+    if !node.inputs.iter().any(|i| new(i).is_some_and(|n| n != *i)) {
+        return Ok(());
+    }
+    let mut inputs: Vec<String> = Vec::with_capacity(node.inputs.len());
+    for input in &node.inputs {
+        let input = new(input).unwrap_or_else(|| input.clone());
+        // Waiting twice, or for oneself, is refused by TensorFlow.
+        if !input.starts_with('^') || (!inputs.contains(&input) && input[1..] != *node.name) {
+            inputs.push(input);
+        }
+    }
+    node.set_inputs(inputs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GPU: &str = "/device:GPU:0";
+
+    /// A graph of nodes `name: op(inputs)`.
+    pub fn graph(nodes: &[(&str, &str, &[&str])], preserved: &[&str]) -> Graph {
+        let mut encoded = Vec::new();
+        for (name, op, inputs) in nodes {
+            let inputs = inputs.iter().map(|i| (*i).to_owned()).collect();
+            wire::put_bytes(&mut encoded, GRAPH_NODE, &GraphNode::new(name, op, GPU, inputs, &[]).unwrap().encoded);
+        }
+        Graph::parse(&encoded, "GPU", preserved.iter().map(|p| (*p).to_owned()).collect()).unwrap()
+    }
+
+    fn told(graph: &Graph) -> Vec<String> {
+        let text = |n: &GraphNode| format!("{}: {}({})", n.name, n.def.op(), n.inputs.join(", "));
+        graph.nodes.iter().flatten().map(text).collect()
+    }
+
+    #[test]
+    fn replacing_renames() {
+        let nodes: &[(&str, &str, &[&str])] = &[
+            ("x", "Arg", &[]),
+            ("a", "A", &["x"]),
+            ("b", "B", &["a", "^x"]),
+            ("c", "C", &["b:0", "a"]),
+            ("d", "D", &["c", "a", "^b", "^c"]),
+            ("e", "E", &["^d"]),
+        ];
+        let mut graph = self::graph(nodes, &["c", "d"]);
+        let f = GraphNode::new("c", "F", GPU, vec!["x".into()], &[]).unwrap();
+        let [a, b, c, d] = ["a", "b", "c", "d"].map(|n| graph.index(n).unwrap());
+        graph.replace(vec![Replacement { gone: vec![a, b, c], new: f, outputs: vec![c, a] }]).unwrap();
+        assert_eq!(told(&graph), ["x: Arg()", "d: D(c, c:1, ^c)", "e: E(^d)", "c: F(x)"]);
+        assert_eq!(Graph::parse(&graph.encode(), "GPU", HashSet::new()).map(|g| told(&g)), Ok(told(&graph)));
+        // A preserved node that is run for its effect.
+        let g = GraphNode::new("g", "G", GPU, vec!["c".into()], &[]).unwrap();
+        graph.replace(vec![Replacement { gone: vec![d], new: g, outputs: vec![] }]).unwrap();
+        assert_eq!(told(&graph), ["x: Arg()", "d: NoOp(^g)", "e: E(^d)", "c: F(x)", "g: G(c)"]);
+    }
+
+    #[test]
+    fn the_order_ends_at_the_way_back_of_a_loop() {
+        let nodes: &[(&str, &str, &[&str])] = &[
+            ("exp", "Exp", &["merge"]),
+            ("next", "NextIteration", &["exp"]),
+            ("merge", "Merge", &["enter", "next"]),
+            ("enter", "Enter", &[]),
+        ];
+        let graph = graph(nodes, &[]);
+        let names: Vec<&str> = graph.users_first().iter().map(|&i| nodes[i].0).collect();
+        assert_eq!(names, ["next", "exp", "merge", "enter"]);
     }
 }

@@ -1,0 +1,462 @@
+//! From a chain and the shapes of its tensors to launches: what several element-wise ops, run as one, really do.
+//!
+//! Results of one shape that hang together are one launch; smaller ones that are costly and used by larger ones are computed
+//! first, once. Variables are written in place, unless a later launch still needs the old value. Pure: knows no device.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tfvk_device::{DType, Error, Result, Shape};
+
+use crate::expr::{self, ASSIGN, AttrValue, Chain, Operand, Program, READ, ShapeRule, Step, broadcast};
+
+/// So many evaluations of an op more than needed are still cheaper than a launch of its own and the way through memory.
+const CHEAP: i64 = 1 << 24;
+
+/// What the execution at hand is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// The shapes of the operands.
+    pub inputs: Vec<Shape>,
+    /// The shapes of the variables.
+    pub variables: Vec<Shape>,
+    /// For each variable the first that is the same one.
+    pub same: Vec<usize>,
+}
+
+/// A tensor of the execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// An operand.
+    Input(usize),
+    /// A variable's memory.
+    Variable(usize),
+    /// A result.
+    Output(usize),
+    /// Scratch memory.
+    Temp(usize),
+}
+
+/// One launch.
+pub struct Launch {
+    /// Its program.
+    pub program: Arc<(Chain, Program)>,
+    /// The program's operands.
+    pub reads: Vec<Place>,
+    /// The program's results.
+    pub writes: Vec<Place>,
+}
+
+/// The launches of an execution.
+pub struct Plan {
+    /// The results' shapes.
+    pub outputs: Vec<Shape>,
+    /// Types and shapes of the scratch memory.
+    pub temps: Vec<(DType, Shape)>,
+    /// In this order.
+    pub launches: Vec<Launch>,
+    /// Scratch memory (by number) that is copied to variables after that.
+    pub copies: Vec<(usize, usize)>,
+}
+
+/// Where a value comes from: variables are resolved.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum From {
+    Input(usize),
+    /// The value that it has before the execution.
+    Variable(usize),
+    Step(usize),
+}
+
+/// A step of which operands and shape are known.
+struct Known<'a> {
+    step: &'a Step,
+    args: Vec<From>,
+    dtype: DType,
+    shape: Shape,
+}
+
+/// The element type of each step's result; that of a `read` or `assign` is its variable's. Errors: what no execution can do.
+pub fn types(chain: &Chain) -> Result<Vec<DType>> {
+    let mut types: Vec<DType> = Vec::new();
+    for step in &chain.steps {
+        let of = |a: &Operand| match *a {
+            Operand::Input(i) => chain.inputs.get(i).copied(),
+            Operand::Step(i) => types.get(i).copied(),
+            Operand::Variable(i) => chain.variables.get(i).copied(),
+        };
+        let missing = || Error::invalid_argument(format!("{}: an operand does not exist", step.op));
+        let args = step.args.iter().map(|a| of(a).ok_or_else(missing)).collect::<Result<Vec<_>>>()?;
+        let dtype = match (step.op.as_str(), &step.args[..], &args[..]) {
+            (READ, [Operand::Variable(_)], &[dtype]) => dtype,
+            (ASSIGN, [Operand::Variable(_), Operand::Step(_)], &[to, from]) if to == from => to,
+            (READ | ASSIGN, _, _) => return Err(Error::invalid_argument(format!("{}: wrong operands or types", step.op))),
+            _ => {
+                let operands = (0..args.len()).map(Operand::Input).collect();
+                let steps = vec![Step { args: operands, ..step.clone() }];
+                let alone = Chain { inputs: args, steps, outputs: vec![0], ..Chain::default() };
+                let program = expr::chain(&alone.to_string())?;
+                program.1.outputs().first().map(|o| o.dtype).ok_or_else(|| Error::internal("an op without a result"))?
+            }
+        };
+        types.push(dtype);
+    }
+    match chain.outputs.iter().find(|&&o| o >= types.len()) {
+        Some(o) => Err(Error::invalid_argument(format!("there is no step {o}"))),
+        None => Ok(types),
+    }
+}
+
+/// The shape of one op's result. Operands that must be of one shape may not broadcast, nor be of another rank.
+fn shape(op: &str, operands: &[&Shape]) -> Result<Shape> {
+    let [first, rest @ ..] = operands else { return Err(Error::internal("an op without operands")) };
+    let same = expr::expression(op).is_some_and(|e| matches!(e.shape, ShapeRule::Same));
+    if let Some(other) = rest.iter().find(|s| same && s != &first) {
+        return Err(Error::invalid_argument(format!("expected operands of one shape, got {first} and {other}")));
+    }
+    rest.iter().try_fold((*first).clone(), |shape, s| broadcast(&shape, s))
+}
+
+/// What one element costs, roughly.
+fn cost(op: &str) -> i64 {
+    match op {
+        "Add" | "AddV2" | "Sub" | "Mul" | "Neg" | "Abs" | "Square" | "Cast" | "Maximum" | "Minimum" | "SelectV2" | "Relu" => 1,
+        "RealDiv" | "Div" | "Sqrt" | "Rsqrt" | "Reciprocal" | "DivNoNan" | "SquaredDifference" => 8,
+        _ => 40,
+    }
+}
+
+/// The chain with everything that the shapes decide.
+struct Resolved<'a> {
+    steps: Vec<Known<'a>>,
+    outputs: Vec<From>,
+    /// What variables are at the end, by the first of the same.
+    assigned: HashMap<usize, From>,
+}
+
+/// The cast that copies a value.
+fn copy(dtype: DType) -> Step {
+    Step { op: "Cast".into(), attrs: vec![AttrValue::Type(dtype), AttrValue::Bool(false)], args: Vec::new() }
+}
+
+fn resolve<'a>(chain: &'a Chain, types: &[DType], given: &Given) -> Result<Resolved<'a>> {
+    let missing = || Error::internal("an operand of a chain that does not exist");
+    let first = |v: usize| given.same.get(v).copied().ok_or_else(missing);
+    let mut steps: Vec<Known<'a>> = Vec::new();
+    let mut assigned: HashMap<usize, From> = HashMap::new();
+    // What each step of the chain is, and its shape.
+    let mut values: Vec<(From, Shape)> = Vec::new();
+    for (step, &dtype) in chain.steps.iter().zip(types) {
+        let mut args = Vec::new();
+        for a in &step.args {
+            args.push(match *a {
+                Operand::Input(i) => (From::Input(i), given.inputs.get(i).ok_or_else(missing)?.clone()),
+                Operand::Step(i) => values.get(i).ok_or_else(missing)?.clone(),
+                Operand::Variable(v) => (From::Variable(first(v)?), given.variables.get(v).ok_or_else(missing)?.clone()),
+            });
+        }
+        let value = match (step.op.as_str(), &args[..]) {
+            (READ, [(From::Variable(v), shape)]) => (assigned.get(v).copied().unwrap_or(From::Variable(*v)), shape.clone()),
+            (ASSIGN, [(From::Variable(v), old), (new, shape)]) => {
+                if old != shape {
+                    return Err(Error::invalid_argument(format!(
+                        "Cannot update variable with shape {old} using a Tensor with shape {shape}, shapes must be equal."
+                    )));
+                }
+                assigned.insert(*v, *new);
+                (*new, shape.clone())
+            }
+            _ => {
+                let shapes: Vec<&Shape> = args.iter().map(|(_, s)| s).collect();
+                let shape = shape(&step.op, &shapes).map_err(|e| e.context(&step.op))?;
+                let args = args.iter().map(|(from, _)| *from).collect();
+                steps.push(Known { step, args, dtype, shape: shape.clone() });
+                (From::Step(steps.len() - 1), shape)
+            }
+        };
+        values.push(value);
+    }
+    let outputs = chain.outputs.iter().map(|&o| values.get(o).map(|(from, _)| *from).ok_or_else(missing));
+    Ok(Resolved { outputs: outputs.collect::<Result<_>>()?, steps, assigned })
+}
+
+/// Plans an execution. `types` are the chain's [`types`].
+pub fn plan(chain: &Chain, types: &[DType], given: &Given) -> Result<Plan> {
+    let Resolved { steps, outputs, assigned } = resolve(chain, types, given)?;
+    let mut plan = Plan { outputs: Vec::new(), temps: Vec::new(), launches: Vec::new(), copies: Vec::new() };
+    // Where results go that are kept.
+    let mut homes: HashMap<usize, Vec<Place>> = HashMap::new();
+    for (k, from) in outputs.iter().enumerate() {
+        let (shape, dtype, source) = match *from {
+            From::Step(s) => {
+                homes.entry(s).or_default().push(Place::Output(k));
+                plan.outputs.push(steps[s].shape.clone());
+                continue;
+            }
+            From::Input(i) => (&given.inputs[i], chain.inputs[i], Place::Input(i)),
+            From::Variable(v) => (&given.variables[v], chain.variables[v], Place::Variable(v)),
+        };
+        // A value that is passed through: a copy, before variables are written.
+        plan.outputs.push(shape.clone());
+        let step = Step { args: vec![Operand::Input(0)], ..copy(dtype) };
+        let chain = Chain { inputs: vec![dtype], steps: vec![step], outputs: vec![0], ..Chain::default() };
+        let program = expr::chain(&chain.to_string())?;
+        plan.launches.push(Launch { program, reads: vec![source], writes: vec![Place::Output(k)] });
+    }
+    let mut assigned: Vec<(usize, From)> = assigned.into_iter().collect();
+    assigned.sort_by_key(|(v, _)| *v);
+    for (v, from) in assigned {
+        match from {
+            From::Step(s) => homes.entry(s).or_default().push(Place::Variable(v)),
+            From::Variable(w) if v == w => {}
+            _ => return Err(Error::internal("a variable that is assigned what no step computed")),
+        }
+    }
+    for s in worth_keeping(&steps, &homes) {
+        homes.insert(s, vec![Place::Temp(plan.temps.len())]);
+        plan.temps.push((steps[s].dtype, steps[s].shape.clone()));
+    }
+    let groups = groups(&steps, &homes);
+    redirect(&groups, &mut homes, &steps, &mut plan);
+    for group in &groups {
+        plan.launches.push(launch(chain, &steps, &homes, group)?);
+    }
+    Ok(plan)
+}
+
+/// The steps whose results larger ones would compute again and again, and that are too costly for that.
+fn worth_keeping(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>) -> Vec<usize> {
+    let mut keep: Vec<usize> = Vec::new();
+    // The largest shape that each is used for, and what it costs with all that it alone needs.
+    let mut largest: Vec<i64> = steps.iter().map(|s| s.shape.num_elements()).collect();
+    for (i, s) in steps.iter().enumerate().rev() {
+        for a in &s.args {
+            if let From::Step(o) = *a {
+                let used = if homes.contains_key(&i) { s.shape.num_elements() } else { largest[i] };
+                largest[o] = largest[o].max(used);
+            }
+        }
+    }
+    let mut costs: Vec<i64> = Vec::with_capacity(steps.len());
+    for (i, s) in steps.iter().enumerate() {
+        let below: i64 = s.args.iter().map(|a| if let From::Step(o) = *a { costs[o] } else { 0 }).sum();
+        let own = (cost(&s.step.op) + below).min(1 << 20);
+        let kept = homes.contains_key(&i);
+        let again = (largest[i] - s.shape.num_elements()).saturating_mul(own);
+        // Where the next step has this shape too, that one is kept instead.
+        let last = steps.iter().skip(i + 1).any(|u| u.args.contains(&From::Step(i)) && u.shape != s.shape);
+        if !kept && last && again > CHEAP {
+            keep.push(i);
+        }
+        costs.push(if kept || keep.last() == Some(&i) { 0 } else { own });
+    }
+    keep
+}
+
+/// The steps that one launch keeps, launch by launch, in an order in which each finds what it reads.
+fn groups(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>) -> Vec<Vec<usize>> {
+    let mut kept: Vec<usize> = homes.keys().copied().collect();
+    kept.sort_unstable();
+    // Of equal shape by what they share: a set with its cone.
+    let mut sets: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+    for s in kept {
+        let mut cone = Vec::new();
+        walk(steps, homes, s, &steps[s].shape, &mut cone);
+        let (mut members, mut all) = (vec![s], cone);
+        let shares = |(m, c): &(Vec<usize>, Vec<usize>)| steps[m[0]].shape == steps[s].shape && c.iter().any(|x| all.contains(x));
+        let (joined, apart): (Vec<_>, Vec<_>) = sets.into_iter().partition(shares);
+        sets = apart;
+        for (m, c) in joined {
+            members.extend(m);
+            all.extend(c);
+        }
+        members.sort_unstable();
+        sets.push((members, all));
+    }
+    // A step's operands have at most as many elements and dimensions.
+    sets.sort_by_key(|(m, _)| (steps[m[0]].shape.num_elements(), steps[m[0]].shape.rank(), m[0]));
+    sets.into_iter().map(|(m, _)| m).collect()
+}
+
+/// The steps that a launch of this shape computes for step `s`: all back to what is kept in another shape.
+fn walk(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, s: usize, shape: &Shape, cone: &mut Vec<usize>) {
+    if cone.contains(&s) || (homes.contains_key(&s) && steps[s].shape != *shape) {
+        return;
+    }
+    for a in &steps[s].args {
+        if let From::Step(o) = *a {
+            walk(steps, homes, o, shape, cone);
+        }
+    }
+    cone.push(s);
+}
+
+/// A variable whose old value another launch reads later is not written in place, but copied at the end.
+fn redirect(groups: &[Vec<usize>], homes: &mut HashMap<usize, Vec<Place>>, steps: &[Known<'_>], plan: &mut Plan) {
+    let reads: Vec<Vec<usize>> = groups.iter().map(|g| variables(steps, homes, g)).collect();
+    for (i, group) in groups.iter().enumerate() {
+        for s in group {
+            for place in homes.get_mut(s).into_iter().flatten() {
+                if let Place::Variable(v) = *place {
+                    if reads.iter().skip(i + 1).any(|r| r.contains(&v)) {
+                        plan.copies.push((plan.temps.len(), v));
+                        *place = Place::Temp(plan.temps.len());
+                        plan.temps.push((steps[*s].dtype, steps[*s].shape.clone()));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The variables whose old values a launch reads.
+fn variables(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, group: &[usize]) -> Vec<usize> {
+    let mut cone = Vec::new();
+    group.iter().for_each(|&s| walk(steps, homes, s, &steps[s].shape, &mut cone));
+    let old = |a: &From| if let From::Variable(v) = *a { Some(v) } else { None };
+    cone.iter().flat_map(|&s| &steps[s].args).filter_map(old).collect()
+}
+
+/// The launch that computes the steps of a group.
+fn launch(chain: &Chain, steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, group: &[usize]) -> Result<Launch> {
+    let mut cone = Vec::new();
+    group.iter().for_each(|&s| walk(steps, homes, s, &steps[s].shape, &mut cone));
+    cone.sort_unstable();
+    let mut part = Chain::default();
+    let mut reads: Vec<Place> = Vec::new();
+    for &s in &cone {
+        let known = &steps[s];
+        let mut args = Vec::new();
+        for a in &known.args {
+            let (place, dtype) = match *a {
+                From::Input(i) => (Place::Input(i), chain.inputs[i]),
+                From::Variable(v) => (Place::Variable(v), chain.variables[v]),
+                From::Step(o) => match (cone.binary_search(&o), homes.get(&o).and_then(|h| h.first())) {
+                    (Ok(at), _) => {
+                        args.push(Operand::Step(at));
+                        continue;
+                    }
+                    (Err(_), Some(&home)) => (home, steps[o].dtype),
+                    (Err(_), None) => return Err(Error::internal("a step that is neither computed nor kept")),
+                },
+            };
+            let at = reads.iter().position(|&p| p == place).unwrap_or_else(|| {
+                reads.push(place);
+                part.inputs.push(dtype);
+                reads.len() - 1
+            });
+            args.push(Operand::Input(at));
+        }
+        part.steps.push(Step { args, ..known.step.clone() });
+    }
+    let mut writes = Vec::new();
+    for s in group {
+        for &home in homes.get(s).into_iter().flatten() {
+            part.outputs.extend(cone.binary_search(s).ok());
+            writes.push(home);
+        }
+    }
+    Ok(Launch { program: expr::chain(&part.to_string())?, reads, writes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(text: &str, inputs: &[&[i64]], variables: &[&[i64]], same: &[usize]) -> Result<Plan> {
+        let chain: Chain = text.parse()?;
+        let shapes = |list: &[&[i64]]| list.iter().map(|d| Shape::new(d)).collect();
+        plan(&chain, &types(&chain)?, &Given { inputs: shapes(inputs), variables: shapes(variables), same: same.to_vec() })
+    }
+
+    /// Text, reads and writes of each launch.
+    fn told(plan: &Plan) -> Vec<String> {
+        plan.launches.iter().map(|l| format!("{} | {:?} | {:?}", l.program.0, l.reads, l.writes)).collect()
+    }
+
+    #[test]
+    fn one_shape_is_one_launch() {
+        let text = "inputs float32 float32; AddV2 %0 %1; Square 0; outputs 0 1";
+        let plan = planned(text, &[&[2, 3], &[3]], &[], &[]).unwrap();
+        assert_eq!(told(&plan), [format!("{text} | [Input(0), Input(1)] | [Output(0), Output(1)]")]);
+        assert_eq!(plan.outputs, [Shape::from([2, 3]), Shape::from([2, 3])]);
+    }
+
+    #[test]
+    fn smaller_results_come_first() {
+        let text = "inputs float32 float32; Neg %1; AddV2 %0 0; Exp 0; outputs 1 0 2";
+        let plan = planned(text, &[&[2, 3], &[3]], &[], &[]).unwrap();
+        assert_eq!(
+            told(&plan),
+            [
+                "inputs float32; Neg %0; Exp 0; outputs 0 1 | [Input(1)] | [Output(1), Output(2)]",
+                "inputs float32 float32; AddV2 %0 %1; outputs 0 | [Input(0), Output(1)] | [Output(0)]",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_costly_is_computed_once() {
+        let text = "inputs float32 float32; Exp %1; Neg 0; AddV2 %0 1; outputs 2";
+        assert_eq!(planned(text, &[&[64, 3], &[3]], &[], &[]).unwrap().launches.len(), 1);
+        let plan = planned(text, &[&[1 << 20, 3], &[3]], &[], &[]).unwrap();
+        assert_eq!(plan.temps, [(DType::F32, Shape::from([3]))]);
+        assert_eq!(
+            told(&plan),
+            [
+                "inputs float32; Exp %0; Neg 0; outputs 1 | [Input(1)] | [Temp(0)]",
+                "inputs float32 float32; AddV2 %0 %1; outputs 0 | [Input(0), Temp(0)] | [Output(0)]",
+            ]
+        );
+    }
+
+    #[test]
+    fn variables_are_updated_in_place() {
+        let text = "variables float32 float32; inputs float32; read $0; Sub %0 0; AddV2 0 1; assign $0 2; read $0; \
+                    read $1; Sub 5 4; assign $1 6; outputs";
+        let plan = planned(text, &[&[4]], &[&[4], &[4]], &[0, 1]).unwrap();
+        assert_eq!(
+            told(&plan),
+            ["inputs float32 float32 float32; Sub %0 %1; AddV2 %1 0; Sub %2 1; outputs 1 2 \
+              | [Input(0), Variable(0), Variable(1)] | [Variable(0), Variable(1)]"]
+        );
+        // The same variable twice: the second reads what the first has written.
+        let plan = planned(text, &[&[4]], &[&[4], &[4]], &[0, 0]).unwrap();
+        assert_eq!(
+            told(&plan),
+            ["inputs float32 float32; Sub %0 %1; AddV2 %1 0; Sub 1 1; outputs 2 | [Input(0), Variable(0)] | [Variable(0)]"]
+        );
+        let error = planned(text, &[&[2, 4]], &[&[4], &[4]], &[0, 1]).err().map(|e| e.message).unwrap_or_default();
+        assert!(error.contains("Cannot update variable with shape [4] using a Tensor with shape [2,4]"), "{error}");
+    }
+
+    #[test]
+    fn an_old_value_outlives_its_variable() {
+        // The scalar variable is written by the first launch; the second reads what it was.
+        let text = "variables float32; inputs float32; read $0; Neg 0; assign $0 1; AddV2 %0 0; outputs 3 0";
+        let plan = planned(text, &[&[4]], &[&[]], &[0]).unwrap();
+        assert_eq!(plan.copies, [(0, 0)]);
+        assert_eq!(
+            told(&plan),
+            [
+                "inputs float32; Cast %0 [tfloat32] [b0]; outputs 0 | [Variable(0)] | [Output(1)]",
+                "inputs float32; Neg %0; outputs 0 | [Variable(0)] | [Temp(0)]",
+                "inputs float32 float32; AddV2 %0 %1; outputs 0 | [Input(0), Variable(0)] | [Output(0)]",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for bad in [
+            "variables float32; inputs float16; Neg %0; assign $0 0; outputs",
+            "variables float32; inputs float32; assign $0 %0; outputs",
+            "inputs float32; read $0; outputs 0",
+            "inputs float32; Neg %0; outputs 1",
+            "inputs float32; Neg 1; Neg 0; outputs 0",
+            "variables float32; inputs; Neg $0; outputs 0 7",
+        ] {
+            assert!(bad.parse::<Chain>().and_then(|c| types(&c)).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Which nodes become one: first trees of operators whose results nobody else uses, then, in graphs where that is safe,
+//! whatever is connected: several results, reads and updates of variables.
+//!
+//! A tree waits for nothing that its last operator did not wait for anyway. More than that can change when things happen,
+//! though never against the graph's edges: a fused node is one of the orders that the graph allows. That is not done
+//! where nodes wait for each other without an edge (collectives, queues, sends) or may not run at all (control flow).
+
+use std::collections::HashSet;
+
+use tfvk_ops::OpKernelConstruction;
+
+use crate::graph::contraction::Contraction;
+use crate::graph::member::{Member, member};
+use crate::graph::model::{Graph, Use, tensor};
+
+/// Operators in one: what compiles quickly and keeps its values in registers.
+const MAX_STEPS: usize = 40;
+/// Tensors and variables that one reads.
+const MAX_INPUTS: usize = 24;
+
+/// Parts of names of operators that wait for others, or that decide what runs.
+const UNSAFE: [&str; 16] = [
+    "Switch",
+    "Merge",
+    "Enter",
+    "Exit",
+    "NextIteration",
+    "LoopCond",
+    "Collective",
+    "Nccl",
+    "Send",
+    "Recv",
+    "Queue",
+    "Barrier",
+    "Stage",
+    "Mutex",
+    "Rendezvous",
+    "Stack",
+];
+
+/// Whether more than trees may be fused.
+fn is_simple(graph: &Graph) -> bool {
+    let safe = |op: &str| matches!(op, "Pack" | "Unpack") || !UNSAFE.iter().any(|part| op.contains(part));
+    (0..graph.end()).filter_map(|i| graph.node(i)).all(|n| safe(n.def.op()))
+}
+
+/// The sets of nodes, each in an order in which they can run, with what each node is; sets of one node are left out.
+pub fn find(graph: &Graph) -> Vec<Vec<(usize, Member)>> {
+    let mut members: Vec<Option<Member>> = (0..graph.end()).map(|i| graph.node(i).and_then(member)).collect();
+    let simple = is_simple(graph);
+    if !simple {
+        members.iter_mut().for_each(|m| *m = m.take().filter(|m| matches!(m, Member::Op(_))));
+    }
+    let mut order = graph.users_first();
+    order.reverse();
+    // What turns out not to fit is left out, and all is done again.
+    for attempt in 0..4 {
+        let mut clusters = Clusters::new(graph, &members, &order);
+        clusters.trees();
+        if simple {
+            clusters.variables();
+            clusters.results();
+            clusters.variables();
+        }
+        let wrong = clusters.wrong(attempt == 3);
+        if wrong.is_empty() {
+            let sets = clusters.sets();
+            let mut take = |i: usize| members[i].take().map(|m| (i, m));
+            return sets.into_iter().map(|s| s.into_iter().filter_map(&mut take).collect()).collect();
+        }
+        wrong.into_iter().for_each(|i| members[i] = None);
+    }
+    Vec::new()
+}
+
+struct Clusters<'a> {
+    graph: &'a Graph,
+    members: &'a [Option<Member>],
+    order: &'a [usize],
+    sets: Contraction,
+}
+
+impl<'a> Clusters<'a> {
+    fn new(graph: &'a Graph, members: &'a [Option<Member>], order: &'a [usize]) -> Self {
+        let after = (0..graph.end()).map(|i| graph.next(i).collect()).collect();
+        Self { graph, members, order, sets: Contraction::new(order, after) }
+    }
+
+    /// The set that all users of a node's result are in, if they are in one.
+    fn users(&self, node: usize) -> Option<usize> {
+        let mut sets = self.graph.uses(node).iter().filter_map(|u| match u {
+            Use::Data(user, _) => Some((*user, self.sets.set(*user))),
+            Use::Control(_) => None,
+        });
+        let (user, first) = sets.next()?;
+        (self.members[user].is_some() && sets.all(|(_, set)| set == first)).then_some(first)
+    }
+
+    /// Operators into what alone uses them.
+    fn trees(&mut self) {
+        for &node in self.order.iter().rev() {
+            let alone = !self.graph.is_preserved(node) && self.graph.uses(node).iter().all(|u| matches!(u, Use::Data(..)));
+            if let (Some(Member::Op(_)), true, Some(set)) = (&self.members[node], alone, self.users(node)) {
+                self.join(&[node, set]);
+            }
+        }
+    }
+
+    /// Reads of variables into what updates them; updates into what reads the variable after that.
+    fn variables(&mut self) {
+        for &node in self.order {
+            match self.members[node] {
+                Some(Member::Read(_)) if !self.graph.is_preserved(node) => {
+                    if let Some(set) = self.users(node).filter(|&set| self.updates(set, node)) {
+                        self.join(&[self.sets.set(node), set]);
+                    }
+                }
+                Some(Member::Update(..)) => {
+                    for u in self.graph.uses(node) {
+                        let user = u.user();
+                        match self.members[user] {
+                            Some(Member::Read(_)) if !self.graph.is_preserved(user) => {
+                                if let Some(set) = self.users(user) {
+                                    self.join(&[self.sets.set(node), self.sets.set(user), set]);
+                                }
+                            }
+                            Some(Member::Update(..)) => {
+                                self.join(&[self.sets.set(node), self.sets.set(user)]);
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Operators whose result others use too into those of their users that they can be one with.
+    fn results(&mut self) {
+        for &node in self.order {
+            if !matches!(self.members[node], Some(Member::Op(_))) {
+                continue;
+            }
+            for u in self.graph.uses(node) {
+                if let Use::Data(user, _) = *u {
+                    if matches!(self.members[user], Some(Member::Op(_) | Member::Update(..))) {
+                        self.join(&[self.sets.set(node), self.sets.set(user)]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Joins sets if that is allowed and not too much.
+    fn join(&mut self, sets: &[usize]) -> bool {
+        let mut distinct = sets.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let all: Vec<usize> = distinct.iter().flat_map(|&s| self.sets.members(s)).copied().collect();
+        let device = |i: usize| self.graph.node(i).map(|n| &n.device);
+        let steps = all.iter().filter(|&&i| !matches!(self.members[i], Some(Member::Read(_)))).count();
+        let fetched = |&&i: &&usize| self.graph.is_preserved(i) && matches!(self.members[i], Some(Member::Op(_)));
+        distinct.len() > 1
+            && steps <= MAX_STEPS
+            && all.iter().all(|&i| self.members[i].is_some() && device(i) == device(all[0]))
+            && all.iter().filter(fetched).count() <= 1
+            && self.inputs(&all).len() <= MAX_INPUTS
+            && self.sets.join(&distinct)
+    }
+
+    /// The tensors that come from outside, handles among them.
+    fn inputs(&self, all: &[usize]) -> HashSet<&'a str> {
+        let inputs = all.iter().filter_map(|&i| self.graph.node(i)).flat_map(|n| &n.inputs).filter(|i| !i.starts_with('^'));
+        inputs.map(String::as_str).filter(|i| !self.graph.index(tensor(i).0).is_some_and(|f| all.contains(&f))).collect()
+    }
+
+    /// The handle of the variable that a node reads or updates.
+    fn handle(&self, node: usize) -> Option<&'a str> {
+        self.graph.node(node)?.inputs.first().map(String::as_str)
+    }
+
+    /// Whether a set updates the variable that `node` reads.
+    fn updates(&self, set: usize, node: usize) -> bool {
+        let updates = |&i: &usize| matches!(self.members[i], Some(Member::Update(..))) && self.handle(i) == self.handle(node);
+        self.sets.members(set).iter().any(updates)
+    }
+
+    /// Nodes that must not be where they are: what is read of a variable without being updated there, and updates of a
+    /// variable of which an earlier value is held from outside, for that would have to be copied each time. `all`: whatever
+    /// has to do with variables, as soon as anything is wrong.
+    fn wrong(&self, all: bool) -> Vec<usize> {
+        let variable = |&i: &usize| matches!(self.members[i], Some(Member::Read(_) | Member::Update(..)));
+        let mut wrong = Vec::new();
+        for node in 0..self.members.len() {
+            let set = self.sets.members(self.sets.set(node));
+            if set.len() < 2 || self.members[node].is_none() {
+                continue;
+            }
+            match self.members[node] {
+                Some(Member::Read(_)) if !self.updates(self.sets.set(node), node) => wrong.push(node),
+                Some(Member::Update(..)) => {
+                    let held = |input: &&str| {
+                        let source = self.graph.index(tensor(input).0);
+                        source.is_some_and(|s| self.is_read(s) && self.handle(s) == self.handle(node))
+                    };
+                    if self.inputs(set).iter().any(held) {
+                        wrong.push(node);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if all && !wrong.is_empty() {
+            return (0..self.members.len()).filter(variable).collect();
+        }
+        wrong
+    }
+
+    fn is_read(&self, node: usize) -> bool {
+        self.graph.node(node).is_some_and(|n| n.def.op() == "ReadVariableOp")
+    }
+
+    /// The sets of more than one node.
+    fn sets(&self) -> Vec<Vec<usize>> {
+        let mut sets: Vec<Vec<usize>> = vec![Vec::new(); self.members.len()];
+        self.order.iter().for_each(|&node| sets[self.sets.set(node)].push(node));
+        sets.retain(|s| s.len() > 1);
+        sets
+    }
+}

@@ -1,0 +1,75 @@
+//! What can go into a fused node: element-wise operators, and reads and updates of variables.
+
+use tfvk_device::DType;
+use tfvk_ops::expr::{AttrValue, ShapeRule, declarations};
+use tfvk_ops::signature::{ArgType, signature};
+use tfvk_ops::{KernelDef, OpKernelConstruction};
+
+use crate::graph::model::GraphNode;
+
+/// A node that can go into a fused one.
+pub enum Member {
+    /// An element-wise operator.
+    Op(Op),
+    /// ReadVariableOp.
+    Read(DType),
+    /// AssignAddVariableOp or AssignSubVariableOp.
+    Update(DType, &'static str),
+}
+
+/// An element-wise operator.
+pub struct Op {
+    /// The attributes of its expression.
+    pub attrs: Vec<AttrValue>,
+    /// The element types of its operands.
+    pub inputs: Vec<DType>,
+}
+
+/// The node as a member.
+pub fn member(node: &GraphNode) -> Option<Member> {
+    if !node.ours {
+        return None;
+    }
+    let of_variable = |inputs: usize| {
+        let dtype = node.def.dtype("dtype").ok().filter(|d| DType::NUMERIC.contains(d))?;
+        (node.data_inputs().count() == inputs).then_some(dtype)
+    };
+    match node.def.op() {
+        "ReadVariableOp" => of_variable(1).map(Member::Read),
+        "AssignAddVariableOp" => of_variable(2).map(|d| Member::Update(d, "AddV2")),
+        "AssignSubVariableOp" => of_variable(2).map(|d| Member::Update(d, "Sub")),
+        _ => op(node).map(Member::Op),
+    }
+}
+
+/// The node as an operator: an expression of broadcasting operands whose kernel, for these element types, has everything
+/// in device memory (TensorFlow keeps int32 on the host in many), with one result.
+fn op(node: &GraphNode) -> Option<Op> {
+    let op = node.def.op();
+    let serves = |def: &KernelDef| def.types.iter().all(|c| node.def.dtype(c.attr).is_ok_and(|d| c.dtypes.contains(&d)));
+    let &(def, e) = declarations(op).iter().find(|(def, _)| serves(def))?;
+    let broadcasts = match e.shape {
+        ShapeRule::Broadcast | ShapeRule::Same => true,
+        ShapeRule::BroadcastOrScalar => node.def.bool("incompatible_shape_error").is_ok_and(|b| b),
+        ShapeRule::First | ShapeRule::Custom(_) => false,
+    };
+    if !broadcasts || !def.host_memory.is_empty() {
+        return None;
+    }
+    let signature = signature(op)?;
+    let mut inputs = Vec::new();
+    for arg in &signature.inputs {
+        let n = match arg.number {
+            Some(name) => usize::try_from(node.def.i64(name).ok()?).ok()?,
+            None => 1,
+        };
+        let dtype = match arg.dtype {
+            ArgType::Fixed(dtype) => dtype?,
+            ArgType::Attr(name) => node.def.dtype(name).ok()?,
+            ArgType::List(_) => return None,
+        };
+        inputs.extend(std::iter::repeat_n(dtype, n));
+    }
+    let fits = signature.outputs.len() == 1 && node.data_inputs().count() == inputs.len();
+    Some(Op { attrs: e.read_attrs(&node.def).ok()?, inputs }).filter(|_| fits)
+}

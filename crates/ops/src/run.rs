@@ -162,6 +162,13 @@ impl<'a> Compute<'a> {
         Ok(variable)
     }
 
+    /// See [`OpKernelContext::update_variables`]; each is to be of its type. Errors: a variable of another.
+    pub fn update_variables_of(&mut self, inputs: &[usize], dtypes: &[DType]) -> Result<SmallVec<[Tensor; 4]>> {
+        let variables = self.host.update_variables(inputs)?;
+        variables.iter().zip(dtypes).try_for_each(|(v, &d)| check_variable(v, d))?;
+        Ok(variables)
+    }
+
     /// See [`OpKernelContext::update_variables`]. Errors: one of the variables is not of type `dtype`.
     pub fn update_variables(&mut self, inputs: &[usize], dtype: DType) -> Result<SmallVec<[Tensor; 4]>> {
         let variables = self.host.update_variables(inputs)?;

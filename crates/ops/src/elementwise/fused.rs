@@ -13,10 +13,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
-use tfvk_device::{DType, DevicePtr, Error, Result, Tensor};
+use tfvk_device::{DType, Error, Result, Tensor};
 
 use super::plan::{Given, Place, Plan, plan, types};
-use crate::expr::{ASSIGN, Chain, launch};
+use crate::expr::{ASSIGN, Chain, launch_again};
 use crate::{Compute, Inputs, KernelDef, OpKernel, OpKernelConstruction, Output, Outputs};
 
 /// The op without variables.
@@ -83,47 +83,64 @@ fn make(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
 }
 
 impl Fused {
-    fn plan(&self, given: Given) -> Result<Arc<Plan>> {
+    /// The plan for these operands and variables; `same` as in [`Given`].
+    fn plan(&self, inputs: &[Tensor], variables: &[Tensor], same: &[usize]) -> Result<Arc<Plan>> {
+        let expected = self.chain.inputs.len();
+        if inputs.len() != expected {
+            return Err(Error::invalid_argument(format!("args: expected {expected} tensors, got {}", inputs.len())));
+        }
         let lock = || self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, plan)) = lock().as_ref().filter(|(known, _)| *known == given) {
+        if let Some((_, plan)) = lock().as_ref().filter(|(known, _)| known.is(inputs, variables, same)) {
             return Ok(plan.clone());
         }
+        let given = Given::of(inputs, variables, same);
         let plan = Arc::new(plan(&self.chain, &self.types, &given)?);
         *lock() = Some((given, plan.clone()));
         Ok(plan)
     }
 
-    fn without_variables(&self, inputs: &Inputs<'_>) -> Result<Arc<Plan>> {
-        let expected = self.chain.inputs.len();
-        if inputs.len() != expected {
-            return Err(Error::invalid_argument(format!("args: expected {expected} tensors, got {}", inputs.len())));
-        }
-        let shapes = inputs.all().iter().map(|t| t.shape.clone()).collect();
-        self.plan(Given { inputs: shapes, ..Given::default() })
-    }
-
     fn run(&self, ctx: &mut Compute<'_>, plan: &Plan, variables: &[Tensor], outputs: &[Tensor]) -> Result<()> {
-        let temps = plan.temps.iter().map(|(d, s)| ctx.temp(*d, s.clone())).collect::<Result<Vec<_>>>()?;
-        let skip = variables.len();
-        let at = |ctx: &Compute<'_>, place: Place| match place {
-            Place::Input(i) => ctx.input(skip + i),
-            Place::Variable(i) => variables.get(i).cloned().ok_or_else(|| Error::internal("no such variable")),
-            Place::Output(i) => outputs.get(i).cloned().ok_or_else(|| Error::internal("no such result")),
-            Place::Temp(i) => temps.get(i).cloned().ok_or_else(|| Error::internal("no such scratch memory")),
+        let temps = plan.temps.iter().map(|(d, s)| ctx.temp(*d, s.clone())).collect::<Result<SmallVec<[Tensor; 4]>>>()?;
+        let inputs = ctx.tensors().0.get(variables.len()..).unwrap_or_default();
+        let at = |place: Place| {
+            let (list, i) = match place {
+                Place::Input(i) => (inputs, i),
+                Place::Variable(i) => (variables, i),
+                Place::Output(i) => (outputs, i),
+                Place::Temp(i) => (&temps[..], i),
+            };
+            list.get(i).cloned().ok_or_else(|| Error::internal(format!("{place:?} does not exist")))
         };
         for l in &plan.launches {
-            let reads = l.reads.iter().map(|&p| at(ctx, p)).collect::<Result<SmallVec<[Tensor; 8]>>>()?;
-            let writes = l.writes.iter().map(|&p| at(ctx, p)).collect::<Result<SmallVec<[Tensor; 4]>>>()?;
-            launch(ctx.stream(), &l.program.1, &reads, &[], &writes)?;
+            let reads = l.reads.iter().map(|&p| at(p)).collect::<Result<SmallVec<[Tensor; 8]>>>()?;
+            let writes = l.writes.iter().map(|&p| at(p)).collect::<Result<SmallVec<[Tensor; 4]>>>()?;
+            launch_again(&l.memo, ctx.stream(), &l.program.1, &reads, &writes)?;
         }
         for &(temp, variable) in &plan.copies {
-            let (from, to) = (at(ctx, Place::Temp(temp))?, at(ctx, Place::Variable(variable))?);
+            let (from, to) = (at(Place::Temp(temp))?, at(Place::Variable(variable))?);
             if from.bytes() > 0 {
                 ctx.stream().copy(to.device_ptr()?, from.device_ptr()?, from.bytes())?;
             }
         }
         Ok(())
     }
+
+    fn variables(&self, ctx: &mut Compute<'_>) -> Result<SmallVec<[Tensor; 4]>> {
+        let types = &self.chain.variables;
+        let all: SmallVec<[usize; 4]> = (0..types.len()).collect();
+        // All of them locked where one is written: two may be the same.
+        match self.updates {
+            true => ctx.update_variables_of(&all, types),
+            false => all.iter().zip(types).map(|(&i, &d)| ctx.read_variable(i, d)).collect(),
+        }
+    }
+}
+
+/// For each variable the first that is the same one. Those without elements have no memory to tell them by, and need none.
+fn same(variables: &[Tensor]) -> SmallVec<[usize; 4]> {
+    let is = |a: &Tensor, b: &Tensor| a.bytes() > 0 && a.device_ptr().is_ok_and(|a| b.device_ptr() == Ok(a));
+    let first = |i| (0..i).find(|&j| is(&variables[i], &variables[j])).unwrap_or(i);
+    (0..variables.len()).map(first).collect()
 }
 
 impl OpKernel for Fused {
@@ -131,39 +148,18 @@ impl OpKernel for Fused {
         if !self.chain.variables.is_empty() {
             return Ok(self.chain.outputs.iter().map(|_| Output::Dynamic).collect());
         }
-        let plan = self.without_variables(inputs)?;
+        let plan = self.plan(inputs.all(), &[], &[])?;
         // The memory of an input may become a result's only where no later launch reads it.
         let alone = plan.launches.len() <= 1;
         Ok(plan.outputs.iter().map(|s| if alone { Output::Shape(s.clone()) } else { Output::Dynamic }).collect())
     }
 
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
-        if self.chain.variables.is_empty() {
-            let plan = self.without_variables(&ctx.inputs())?;
-            let alone = plan.launches.len() <= 1;
-            let output = |(i, s)| if alone { ctx.output(i) } else { ctx.allocate_output(i, s) };
-            let outputs = plan.outputs.iter().enumerate().map(output).collect::<Result<SmallVec<[Tensor; 4]>>>()?;
-            return self.run(ctx, &plan, &[], &outputs);
-        }
-        let n = self.chain.variables.len();
-        let all: SmallVec<[usize; 4]> = (0..n).collect();
-        // All of them locked where one is written: two may be the same.
-        let variables = match self.updates {
-            true => ctx.update_variables(&all)?,
-            false => all.iter().map(|&i| ctx.read_variable(i)).collect::<Result<_>>()?,
-        };
-        for (i, (v, &expected)) in variables.iter().zip(&self.chain.variables).enumerate() {
-            if v.dtype != expected {
-                return Err(Error::invalid_argument(format!("variable {i}: expected {expected}, got {}", v.dtype)));
-            }
-        }
-        let address = |t: &Tensor| t.device_ptr().unwrap_or(DevicePtr(0));
-        // Variables without elements have no memory to tell them by, and need none.
-        let is = |a: &Tensor, b: &Tensor| a.bytes() > 0 && address(a) == address(b);
-        let same = (0..n).map(|i| (0..i).find(|&j| is(&variables[i], &variables[j])).unwrap_or(i)).collect();
-        let inputs = ctx.inputs().all().iter().skip(n).map(|t| t.shape.clone()).collect();
-        let plan = self.plan(Given { inputs, variables: variables.iter().map(|t| t.shape.clone()).collect(), same })?;
-        let output = |(i, s)| ctx.allocate_output(i, s);
+        let variables = if self.chain.variables.is_empty() { SmallVec::new() } else { self.variables(ctx)? };
+        let n = variables.len();
+        let plan = self.plan(ctx.tensors().0.get(n..).unwrap_or_default(), &variables, &same(&variables))?;
+        let alone = n == 0 && plan.launches.len() <= 1;
+        let output = |(i, s)| if alone { ctx.output(i) } else { ctx.allocate_output(i, s) };
         let outputs = plan.outputs.iter().enumerate().map(output).collect::<Result<SmallVec<[Tensor; 4]>>>()?;
         self.run(ctx, &plan, &variables, &outputs)
     }

@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tfvk_device::{DType, Error, Result, Shape};
+use tfvk_device::{DType, Error, Result, Shape, Tensor};
 
-use crate::expr::{self, ASSIGN, AttrValue, Chain, Operand, Program, READ, ShapeRule, Step, broadcast};
+use crate::expr::{self, ASSIGN, AttrValue, Chain, Memo, Operand, Program, READ, ShapeRule, Step, broadcast};
 
 /// So many evaluations of an op more than needed are still cheaper than a launch of its own and the way through memory.
 const CHEAP: i64 = 1 << 24;
@@ -22,6 +22,22 @@ pub struct Given {
     pub variables: Vec<Shape>,
     /// For each variable the first that is the same one.
     pub same: Vec<usize>,
+}
+
+impl Given {
+    /// Whether these are what is given too, in order.
+    pub fn is(&self, inputs: &[Tensor], variables: &[Tensor], same: &[usize]) -> bool {
+        let equal = |shapes: &[Shape], tensors: &[Tensor]| {
+            shapes.len() == tensors.len() && shapes.iter().zip(tensors).all(|(s, t)| *s == t.shape)
+        };
+        equal(&self.inputs, inputs) && equal(&self.variables, variables) && self.same == same
+    }
+
+    /// What these are.
+    pub fn of(inputs: &[Tensor], variables: &[Tensor], same: &[usize]) -> Self {
+        let shapes = |tensors: &[Tensor]| tensors.iter().map(|t| t.shape.clone()).collect();
+        Self { inputs: shapes(inputs), variables: shapes(variables), same: same.to_vec() }
+    }
 }
 
 /// A tensor of the execution.
@@ -45,6 +61,8 @@ pub struct Launch {
     pub reads: Vec<Place>,
     /// The program's results.
     pub writes: Vec<Place>,
+    /// What its last execution worked out.
+    pub memo: Memo,
 }
 
 /// The launches of an execution.
@@ -201,7 +219,7 @@ pub fn plan(chain: &Chain, types: &[DType], given: &Given) -> Result<Plan> {
         let step = Step { args: vec![Operand::Input(0)], ..copy(dtype) };
         let chain = Chain { inputs: vec![dtype], steps: vec![step], outputs: vec![0], ..Chain::default() };
         let program = expr::chain(&chain.to_string())?;
-        plan.launches.push(Launch { program, reads: vec![source], writes: vec![Place::Output(k)] });
+        plan.launches.push(Launch { program, reads: vec![source], writes: vec![Place::Output(k)], memo: Memo::default() });
     }
     let mut assigned: Vec<(usize, From)> = assigned.into_iter().collect();
     assigned.sort_by_key(|(v, _)| *v);
@@ -356,7 +374,7 @@ fn launch(chain: &Chain, steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>
             writes.push(home);
         }
     }
-    Ok(Launch { program: expr::chain(&part.to_string())?, reads, writes })
+    Ok(Launch { program: expr::chain(&part.to_string())?, reads, writes, memo: Memo::default() })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use tfvk_device::{DType, Error, Memory, Result, Shape, Stream, Tensor};
 
 use super::graph::Ty;
 use super::plan::{Access, Item, MAX_ELEMENTS, plan};
-use super::ready::{Passed, Ready};
+use super::ready::{Memo, Passed, Ready};
 use super::spirv::words_of;
 use super::{Program, eval, interpret, lacking, storage};
 
@@ -25,6 +25,21 @@ pub fn launch(stream: &Stream, program: &Program, inputs: &[Tensor], scalars: &[
         return lacking::run(stream, program, inputs, &bits, outputs, &shape);
     }
     prepare(program, &shape, inputs, &bits, outputs)?.run(stream, inputs, outputs)
+}
+
+/// As [`launch`] without scalars; what it worked out is kept in `memo`, which is for this program alone.
+pub(crate) fn launch_again(memo: &Memo, stream: &Stream, program: &Program, inputs: &[Tensor], outputs: &[Tensor]) -> Result<()> {
+    if memo.run(stream, inputs, outputs)? {
+        return Ok(());
+    }
+    let on_host = outputs.iter().all(|o| matches!(o.memory(), Memory::Host(_)));
+    if on_host || lacking::lacking(program, &stream.adapter().features).is_some() {
+        return launch(stream, program, inputs, &[], outputs);
+    }
+    match ready(program, inputs, &[], outputs)? {
+        Some(ready) => memo.keep(ready, stream, inputs, outputs),
+        None => Ok(()),
+    }
 }
 
 /// As [`launch`], but for outputs in device memory, and without the launch: `None` if there is nothing to compute.

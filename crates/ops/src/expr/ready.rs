@@ -107,7 +107,7 @@ fn by_value(t: &Tensor) -> Result<SmallVec<[u8; 16]>> {
 
 /// The last execution of a node.
 #[derive(Default)]
-pub(super) struct Memo(Mutex<Option<Arc<Kept>>>);
+pub(crate) struct Memo(Mutex<Option<Arc<Kept>>>);
 
 pub(super) struct Kept {
     inputs: SmallVec<[Operand; 4]>,
@@ -121,19 +121,19 @@ impl Memo {
     }
 
     /// The outputs' shape, if the inputs are like the last.
-    pub fn shape(&self, inputs: &[Tensor]) -> Option<Shape> {
+    pub(super) fn shape(&self, inputs: &[Tensor]) -> Option<Shape> {
         let last = self.last().filter(|l| fit(&l.inputs, inputs))?;
         last.outputs.first().map(|o| o.shape.clone())
     }
 
     /// Runs the last launch again, if these tensors are like the last; whether they are.
-    pub fn run(&self, stream: &Stream, inputs: &[Tensor], outputs: &[Tensor]) -> Result<bool> {
+    pub(super) fn run(&self, stream: &Stream, inputs: &[Tensor], outputs: &[Tensor]) -> Result<bool> {
         let last = self.last().filter(|l| fit(&l.inputs, inputs) && fit(&l.outputs, outputs));
         last.map_or(Ok(false), |l| l.ready.run(stream, inputs, outputs).map(|()| true))
     }
 
     /// Runs a launch, and keeps it for tensors like these.
-    pub fn keep(&self, ready: Ready, stream: &Stream, inputs: &[Tensor], outputs: &[Tensor]) -> Result<()> {
+    pub(super) fn keep(&self, ready: Ready, stream: &Stream, inputs: &[Tensor], outputs: &[Tensor]) -> Result<()> {
         ready.run(stream, inputs, outputs)?;
         let operands = |tensors: &[Tensor]| tensors.iter().map(Operand::of).collect::<SmallVec<[Operand; 4]>>();
         let kept = Kept { inputs: operands(inputs), outputs: outputs.iter().map(Operand::of).collect(), ready };

@@ -324,22 +324,33 @@ fn rename(node: &mut GraphNode, tensors: &HashMap<String, String>, names: &HashM
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
     const GPU: &str = "/device:GPU:0";
 
-    /// A graph of nodes `name: op(inputs)`.
-    pub fn graph(nodes: &[(&str, &str, &[&str])], preserved: &[&str]) -> Graph {
+    /// The types float32 of operators and variables, as attributes.
+    pub const FLOAT: &[&str] = &["T", "dtype"];
+
+    /// An encoded graph of nodes `name: op(inputs)` whose attributes `types` are float32.
+    pub fn encoded(nodes: &[(&str, &str, &[&str])], types: &[&str]) -> Vec<u8> {
         let mut encoded = Vec::new();
+        let mut float = Vec::new();
+        wire::put_int(&mut float, 6, 1);
+        let attributes: Vec<(&str, Vec<u8>)> = types.iter().map(|t| (*t, float.clone())).collect();
         for (name, op, inputs) in nodes {
             let inputs = inputs.iter().map(|i| (*i).to_owned()).collect();
-            wire::put_bytes(&mut encoded, GRAPH_NODE, &GraphNode::new(name, op, GPU, inputs, &[]).unwrap().encoded);
+            wire::put_bytes(&mut encoded, GRAPH_NODE, &GraphNode::new(name, op, GPU, inputs, &attributes).unwrap().encoded);
         }
-        Graph::parse(&encoded, "GPU", preserved.iter().map(|p| (*p).to_owned()).collect()).unwrap()
+        encoded
     }
 
-    fn told(graph: &Graph) -> Vec<String> {
+    fn graph(nodes: &[(&str, &str, &[&str])], preserved: &[&str]) -> Graph {
+        Graph::parse(&encoded(nodes, &[]), "GPU", preserved.iter().map(|p| (*p).to_owned()).collect()).unwrap()
+    }
+
+    /// The nodes as they were written.
+    pub fn told(graph: &Graph) -> Vec<String> {
         let text = |n: &GraphNode| format!("{}: {}({})", n.name, n.def.op(), n.inputs.join(", "));
         graph.nodes.iter().flatten().map(text).collect()
     }
@@ -354,7 +365,7 @@ mod tests {
             ("d", "D", &["c", "a", "^b", "^c"]),
             ("e", "E", &["^d"]),
         ];
-        let mut graph = self::graph(nodes, &["c", "d"]);
+        let mut graph = graph(nodes, &["c", "d"]);
         let f = GraphNode::new("c", "F", GPU, vec!["x".into()], &[]).unwrap();
         let [a, b, c, d] = ["a", "b", "c", "d"].map(|n| graph.index(n).unwrap());
         graph.replace(vec![Replacement { gone: vec![a, b, c], new: f, outputs: vec![c, a] }]).unwrap();

@@ -219,6 +219,14 @@ def difference(gpu, cpu):
     return None
 
 
+def lives_on_cpu(command):
+    """Whether TensorFlow's CPU survives a call that ended the process on the device, in as much time."""
+    try:
+        return subprocess.run(command, capture_output=True, timeout=HANG + 30).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
 def parent(arguments):
     """What broke, as lines; and the number of calls."""
     broke, start = [], 0
@@ -238,8 +246,7 @@ def parent(arguments):
             if not at:
                 return broke + [f"the child did not start: {done.stderr[-3000:]}"], 0
             last = max(at)
-            on_cpu = subprocess.run([*again, "--child", str(last), "--on-cpu"], capture_output=True)
-            if "cpu" not in lines[-1] and on_cpu.returncode == 0:
+            if "cpu" not in lines[-1] and lives_on_cpu([*again, "--child", str(last), "--on-cpu"]):
                 broke.append(f"{at[last]['name']}: exit status {done.returncode}: {tail}\n    {at[last]['call']}")
             start = last + 1
             if len(broke) > arguments.most:

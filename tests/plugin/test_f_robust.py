@@ -65,6 +65,11 @@ def test_arguments_that_no_op_takes():
             refused(r.MatrixDiagV3, diagonal=x, k=1, num_rows=-1, num_cols=-1, padding_value=tf.zeros([0]))
             refused(r.Cumsum, x=tf.constant(1.0), axis=0)
             assert tf.reverse_sequence(tf.range(6.0)[None], [100], seq_axis=1).numpy().tolist() == [[5, 4, 3, 2, 1, 0]]
+            # After an attribute that no kernel takes, the next op gets its own inputs and not those of the refused one.
+            turned = dict(images=image, transforms=tf.ones([1, 8]), interpolation="NEAREST")
+            sizes = [tf.constant(np.array([n, 4], np.int32)) for n in (7, 1)]
+            assert "bogus" in refused(r.ImageProjectiveTransformV3, output_shape=sizes[0], fill_value=2.0, fill_mode="bogus", **turned)
+            assert r.ImageProjectiveTransformV2(output_shape=sizes[1], fill_mode="REFLECT", **turned).shape == [1, 1, 4, 2]
             # A variable of another type than the op's.
             v, i, one = tf.Variable(tf.ones([6, 3])), tf.constant([4, 0]), tf.constant(1.0, tf.float64)
             rows = tf.ones([2, 3], tf.float64)

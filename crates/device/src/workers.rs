@@ -98,7 +98,7 @@ impl Workers {
             if handle.is_finished() {
                 let _ = handle.join();
             } else {
-                log!(Warn, "a thread of '{}' did not end in time", core.gpu.adapter.name);
+                log!(Info, "a thread of '{}' did not end in time", core.gpu.adapter.name);
             }
         }
     }

@@ -22,7 +22,9 @@ const PRIORITY: i32 = 2;
 /// What TensorFlow holds for a node.
 struct Kernel {
     def: &'static KernelDef,
-    kernel: Box<dyn OpKernel>,
+    /// An error is told when the node is executed. Told at once it would leave behind what was sent to the node from
+    /// another device: TensorFlow 2.21's eager mode hands that to the next op that waits for an input of the same name.
+    kernel: Result<Box<dyn OpKernel>>,
 }
 
 /// Registers all kernels, if there are devices.
@@ -121,7 +123,7 @@ unsafe extern "C" fn create(construction: *mut TF_OpKernelConstruction) -> *mut 
         // SAFETY: TensorFlow passes a live construction.
         let node = unsafe { Node::of(construction) }?;
         let def = find(&node)?;
-        let kernel = guard::catch(|| Ok(tfvk_ops::create(def, &node))).map_err(|e| e.context(def.op))??;
+        let kernel = guard::catch(|| Ok(tfvk_ops::create(def, &node))).map_err(|e| e.context(def.op)).and_then(|made| made);
         Ok(Box::new(Kernel { def, kernel }))
     });
     match made {
@@ -143,10 +145,11 @@ unsafe extern "C" fn compute(kernel: *mut c_void, context: *mut TF_OpKernelConte
         // SAFETY: what `create` returned for this node; TensorFlow deletes it only when no execution is under way.
         let kernel = unsafe { kernel.cast::<Kernel>().as_ref() };
         let kernel = kernel.ok_or_else(|| Error::internal("a kernel that could not be made"))?;
+        let made = kernel.kernel.as_ref().map_err(Clone::clone)?;
         // SAFETY: TensorFlow passes a live context for the time of this call.
         let mut context = unsafe { Context::new(context) }?;
         // A guard of its own, so that the report of a fault names the op.
-        guard::catch(|| Ok(tfvk_ops::run(kernel.def, &*kernel.kernel, &mut context))).map_err(|e| e.context(kernel.def.op))?
+        guard::catch(|| Ok(tfvk_ops::run(kernel.def, &**made, &mut context))).map_err(|e| e.context(kernel.def.op))?
     });
     if let (Err(error), Ok(tf)) = (result, tf()) {
         let status = Status::new(tf);

@@ -74,7 +74,10 @@ impl OpKernel for Crop {
             }
             What::Image => {
                 let grads = rank4(inputs.shape(0)?, "grads image")?;
-                boxes(inputs.shape(1)?, inputs.shape(2)?)?;
+                let n = boxes(inputs.shape(1)?, inputs.shape(2)?)?;
+                if grads[0] != n || grads.contains(&0) {
+                    return Err(Error::invalid_argument(format!("a gradient of {grads:?} does not fit {n} boxes")));
+                }
                 let size = inputs.host_ints(3)?;
                 match size.as_slice() {
                     &[b, h, w, d] if h > 0 && w > 0 && d == grads[3] => Shape::from([b, h, w, d]),

@@ -2,7 +2,7 @@
 
 use super::{on_host, sets::*};
 use crate::KernelDef;
-use crate::expr::{Attrs, ShapeRule, Value, binary, general, unary};
+use crate::expr::{Attrs, ShapeRule, Value, binary, general, ternary, unary};
 
 /// Arithmetic on everything but int32.
 pub const ARITHMETIC: [KernelDef; 16] = [
@@ -39,6 +39,13 @@ pub const ARITHMETIC_DEVICE: &[KernelDef] = &[
     binary("Xlog1py", FLOAT_COMPLEX, |x, y| x.is(0.0).select(x, x * y.log1p())),
     binary("Atan2", FLOAT, |y, x| y.atan2(x)),
     binary("NextAfter", FLOAT_32_64, |x, y| x.next_after(y)),
+    binary("Igamma", FLOAT, |a, x| a.igamma(x)),
+    binary("Igammac", FLOAT, |a, x| a.igammac(x)),
+    binary("IgammaGradA", FLOAT_32_64, |a, x| a.igamma_grad_a(x)),
+    binary("RandomGammaGrad", FLOAT_32_64, |a, x| a.random_gamma_grad(x)),
+    binary("Zeta", FLOAT_32_64, |x, q| x.zeta(q)),
+    binary("Polygamma", FLOAT_32_64, |n, x| n.polygamma(x)),
+    ternary("Betainc", FLOAT_32_64, |a, b, x| a.betainc(b, x)),
     unary("Reciprocal", INT64_FLOAT_COMPLEX, |x| 1.0 / x),
     unary("Inv", INT64_FLOAT_COMPLEX, |x| 1.0 / x),
     general("AddN", NUMBER_NOT_INT32, &[], add_n).shaped(ShapeRule::Same).forwards(&[0]),

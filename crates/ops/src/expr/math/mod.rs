@@ -3,7 +3,9 @@
 //!
 //! Each is written for f32 and f64; float16 and bfloat16 are computed in f32 and rounded once. No f32 function needs f64.
 
+mod bessel;
 mod bits;
+mod chebyshev;
 mod coefficients;
 mod eft;
 mod erf;
@@ -11,6 +13,7 @@ mod exp;
 mod fmod;
 mod gamma;
 mod hyperbolic;
+mod incomplete;
 mod inverse;
 mod log;
 mod pow;
@@ -56,6 +59,41 @@ impl<'a> Value<'a> {
     /// The angle of the point (x, self).
     pub fn atan2(self, x: Value<'a>) -> Value<'a> {
         self.real2(x, "atan2", inverse::atan2)
+    }
+
+    /// The regularised lower incomplete gamma function of `self` at `x`.
+    pub fn igamma(self, x: Value<'a>) -> Value<'a> {
+        self.real2(x, "igamma", incomplete::igamma)
+    }
+
+    /// The regularised upper incomplete gamma function of `self` at `x`.
+    pub fn igammac(self, x: Value<'a>) -> Value<'a> {
+        self.real2(x, "igammac", incomplete::igammac)
+    }
+
+    /// The derivative of `igamma` by `self`.
+    pub fn igamma_grad_a(self, x: Value<'a>) -> Value<'a> {
+        self.real2(x, "igamma_grad_a", incomplete::igamma_grad_a)
+    }
+
+    /// The derivative by `self` of a sample `x` of the gamma distribution.
+    pub fn random_gamma_grad(self, x: Value<'a>) -> Value<'a> {
+        self.real2(x, "random_gamma_grad", incomplete::random_gamma_grad)
+    }
+
+    /// Hurwitz' zeta function.
+    pub fn zeta(self, q: Value<'a>) -> Value<'a> {
+        self.real2(q, "zeta", incomplete::zeta)
+    }
+
+    /// The derivative of digamma of order `self` at `x`.
+    pub fn polygamma(self, x: Value<'a>) -> Value<'a> {
+        self.real2(x, "polygamma", incomplete::polygamma)
+    }
+
+    /// The regularised incomplete beta function of `self` and `b` at `x`; f32 or f64.
+    pub fn betainc(self, b: Value<'a>, x: Value<'a>) -> Value<'a> {
+        incomplete::betainc(self, b, x)
     }
 
     /// The next number after this one on the way to `y`; f32 or f64.
@@ -146,6 +184,30 @@ functions! {
     lgamma => gamma::lgamma;
     /// The derivative of lgamma.
     digamma => gamma::digamma;
+    /// The Bessel function I0.
+    bessel_i0 => bessel::i0;
+    /// exp(-|x|) I0(x).
+    bessel_i0e => bessel::i0e;
+    /// The Bessel function I1.
+    bessel_i1 => bessel::i1;
+    /// exp(-|x|) I1(x).
+    bessel_i1e => bessel::i1e;
+    /// The Bessel function J0.
+    bessel_j0 => bessel::j0;
+    /// The Bessel function J1.
+    bessel_j1 => bessel::j1;
+    /// The Bessel function K0.
+    bessel_k0 => bessel::k0;
+    /// exp(x) K0(x).
+    bessel_k0e => bessel::k0e;
+    /// The Bessel function K1.
+    bessel_k1 => bessel::k1;
+    /// exp(x) K1(x).
+    bessel_k1e => bessel::k1e;
+    /// The Bessel function Y0.
+    bessel_y0 => bessel::y0;
+    /// The Bessel function Y1.
+    bessel_y1 => bessel::y1;
 }
 
 /// Needed by [`super::divide`].

@@ -248,28 +248,26 @@ mod tests {
     }
 
     #[test]
-    fn five_thousand_nodes_take_no_time() {
-        let names: Vec<String> = (0..5000).map(|i| format!("n{i}")).collect();
+    fn a_large_graph_is_fused_once() {
+        let names: Vec<String> = (0..2000).map(|i| format!("n{i}")).collect();
         let mut state = 1u64;
         let mut random = |n: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) as usize % n
         };
-        let inputs: Vec<[&str; 2]> = (0..5000)
+        let inputs: Vec<[&str; 2]> = (0..2000)
             .map(|i: usize| i.max(1))
             .map(|i| [i - 1 - random(8).min(i - 1), random(i)].map(|j: usize| names[j].as_str()))
             .collect::<Vec<_>>();
         let mut nodes: Vec<(&str, &str, &[&str])> = vec![("n0", "Arg", &[])];
-        for i in 1..5000 {
+        for i in 1..2000 {
             let (op, n) = [("Tanh", 1), ("AddV2", 2), ("Mul", 2), ("Other", 2)][random(4)];
             nodes.push((&names[i], op, &inputs[i][..n]));
         }
         let graph = encoded(&nodes, FLOAT);
-        let start = std::time::Instant::now();
-        fuse_all(&graph, "GPU", HashSet::new()).unwrap().unwrap();
-        // A hundredth of that, on a machine that does nothing else.
-        let took = start.elapsed();
-        eprintln!("{took:?}");
-        assert!(took.as_secs() < 10, "{took:?}");
+        let fused = fuse_all(&graph, "GPU", HashSet::new()).unwrap().unwrap();
+        let left = Graph::parse(&fused, "GPU", HashSet::new()).unwrap().len();
+        assert!((500..1500).contains(&left), "{left} of 2000 nodes are left");
+        assert!(fuse_all(&fused, "GPU", HashSet::new()).unwrap().is_none(), "the second time there is nothing to do");
     }
 }

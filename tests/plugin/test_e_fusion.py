@@ -149,6 +149,29 @@ def test_updates_keep_their_order():
     assert out == plain and told
 
 
+def test_updates_of_many_small_variables_are_one_node():
+    out, plain, told = both("""
+        from tensorflow.python.eager import context
+        with tf.device("/GPU:0"):
+            variables = [tf.Variable(tf.ones([i + 1]) * i) for i in range(40)]
+        @tf.function
+        def f(x):
+            for v in variables:
+                v.assign_sub(tf.tanh(v * x) * 0.5)
+        context.context().enable_run_metadata()
+        with tf.device("/GPU:0"):
+            f(tf.constant(0.3))
+        nodes = [n for g in context.context().export_run_metadata().function_graphs for p in g.partition_graphs for n in p.node]
+        import os
+        if os.environ.get("TFVK_FUSION") != "0":
+            assert [n.op for n in nodes if "Update" in n.op or "Assign" in n.op] == ["_VkUpdate"] * 2, [n.op for n in nodes]
+        for i, v in enumerate(variables):
+            assert np.allclose(v.numpy(), i - np.tanh(i * 0.3) * 0.5, rtol=1e-5)
+        print([v.numpy().tobytes().hex() for v in variables])
+    """)
+    assert out == plain and told
+
+
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_random_functions(first):
     """With fusion and without, to the last bit; see random_graphs.py."""

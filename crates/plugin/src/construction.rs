@@ -69,6 +69,11 @@ impl Node {
         self.attributes.iter().map(|(name, value)| (name.as_str(), value.as_slice()))
     }
 
+    /// A `list(shape)` attribute; `None` for an unknown rank.
+    pub fn shapes(&self, name: &str) -> Result<Vec<Option<Shape>>> {
+        self.list(name, ATTR_SHAPE, |v| Ok(vec![shape_of(v.bytes())?]))
+    }
+
     /// The field `number` of attribute `name`; `None` if the attribute has another type.
     fn field(&self, name: &str, number: u32) -> Result<Option<Value<'_>>> {
         let attribute = self

@@ -138,9 +138,17 @@ impl Fused {
 
 /// For each variable the first that is the same one. Those without elements have no memory to tell them by, and need none.
 fn same(variables: &[Tensor]) -> SmallVec<[usize; 4]> {
-    let is = |a: &Tensor, b: &Tensor| a.bytes() > 0 && a.device_ptr().is_ok_and(|a| b.device_ptr() == Ok(a));
-    let first = |i| (0..i).find(|&j| is(&variables[i], &variables[j])).unwrap_or(i);
-    (0..variables.len()).map(first).collect()
+    let address = |t: &Tensor| t.device_ptr().ok().filter(|_| t.bytes() > 0).map(|p| p.0);
+    let mut known: SmallVec<[(u64, usize); 16]> =
+        variables.iter().enumerate().filter_map(|(i, t)| Some((address(t)?, i))).collect();
+    known.sort_unstable();
+    let mut same: SmallVec<[usize; 4]> = (0..variables.len()).collect();
+    for pair in 1..known.len() {
+        if known[pair].0 == known[pair - 1].0 {
+            same[known[pair].1] = same[known[pair - 1].1];
+        }
+    }
+    same
 }
 
 impl OpKernel for Fused {

@@ -18,6 +18,13 @@ const MAX_STEPS: usize = 40;
 /// Tensors and variables that one reads.
 const MAX_INPUTS: usize = 24;
 
+/// A result that more than so many sets use goes into none of them: they would hang together by it.
+const MAX_SETS: usize = 8;
+/// Sets with updates that become one although nothing connects them, and the elements of all their variables: a launch each,
+/// but one node. Large variables are left alone, for all gradients are held until the last of them is there.
+const MAX_TOGETHER: usize = 32;
+const MAX_ELEMENTS: i64 = 1 << 20;
+
 /// Parts of names of operators that wait for others, or that decide what runs.
 const UNSAFE: [&str; 16] = [
     "Switch",
@@ -61,6 +68,7 @@ pub fn find(graph: &Graph) -> Vec<Vec<(usize, Member)>> {
             clusters.variables();
             clusters.results();
             clusters.variables();
+            clusters.updates_together();
         }
         let wrong = clusters.wrong(attempt == 3);
         if wrong.is_empty() {
@@ -142,6 +150,10 @@ impl<'a> Clusters<'a> {
             if !matches!(self.members[node], Some(Member::Op(_))) {
                 continue;
             }
+            let users: HashSet<usize> = self.graph.uses(node).iter().map(|u| self.sets.set(u.user())).collect();
+            if users.len() > MAX_SETS {
+                continue;
+            }
             for u in self.graph.uses(node) {
                 if let Use::Data(user, _) = *u {
                     if matches!(self.members[user], Some(Member::Op(_) | Member::Update(..))) {
@@ -150,6 +162,53 @@ impl<'a> Clusters<'a> {
                 }
             }
         }
+    }
+
+    /// Sets that update small variables, though they have nothing to do with each other.
+    fn updates_together(&mut self) {
+        let mut seen: HashSet<usize> = HashSet::new();
+        let sets = self.order.iter().map(|&i| self.sets.set(i)).filter(|&s| seen.insert(s)).collect::<Vec<_>>();
+        // The set that is being filled, how many are in it, and their elements.
+        let mut open: Option<(usize, usize, i64)> = None;
+        for set in sets {
+            let Some(elements) = self.updated_elements(set).filter(|&n| n <= MAX_ELEMENTS) else { continue };
+            let joined = match open {
+                Some((into, n, sum)) if n < MAX_TOGETHER && sum + elements <= MAX_ELEMENTS && self.are_apart(into, set) => {
+                    self.sets.join(&[into, set]).then(|| (self.sets.set(into), n + 1, sum + elements))
+                }
+                _ => None,
+            };
+            open = Some(joined.unwrap_or((set, 1, elements)));
+        }
+    }
+
+    /// The elements of the variables that a set updates, if it does and they are known.
+    fn updated_elements(&self, set: usize) -> Option<i64> {
+        let updates = |i: &usize| matches!(self.members[*i], Some(Member::Update(..)));
+        let handles: HashSet<&str> =
+            self.sets.members(set).iter().filter(|i| updates(i)).filter_map(|&i| self.handle(i)).collect();
+        let elements = |handle: &str| {
+            let (name, output) = tensor(handle);
+            let node = self.graph.node(self.graph.index(name)?)?;
+            let shape = match node.def.op() {
+                "VarHandleOp" => node.def.shape("shape").ok()?,
+                _ => node.def.shapes("_handle_shapes").ok()?.into_iter().nth(output)?,
+            }?;
+            shape.iter().all(|&d| d >= 0).then(|| shape.iter().product::<i64>())
+        };
+        if handles.is_empty() {
+            return None;
+        }
+        handles.into_iter().try_fold(0i64, |sum, h| sum.checked_add(elements(h)?))
+    }
+
+    /// Whether two sets are of one device and no edge connects them.
+    fn are_apart(&self, a: usize, b: usize) -> bool {
+        let (a, b) = (self.sets.members(a), self.sets.members(b));
+        let device = |m: &[usize]| m.first().and_then(|&i| self.graph.node(i)).map(|n| &n.device);
+        let after =
+            |from: &[usize], to: &[usize]| from.iter().any(|&i| self.graph.uses(i).iter().any(|u| to.contains(&u.user())));
+        device(a) == device(b) && !after(a, b) && !after(b, a)
     }
 
     /// Joins sets if that is allowed and not too much.

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use tfvk_device::{DType, Error, Result};
-use tfvk_ops::OpKernelConstruction;
 use tfvk_ops::elementwise::{FUSED_OP, UPDATE_OP, check_text, fused_text};
 use tfvk_ops::expr::{ASSIGN, Chain, Operand, READ, Step};
 
@@ -102,7 +101,7 @@ impl Writer<'_> {
         match (member, &inputs[..]) {
             (Member::Op(op), _) => {
                 let args = inputs.iter().zip(&op.inputs).map(|(i, &d)| self.operand(i, d)).collect::<Result<_>>()?;
-                self.push(node.def.op(), op.attrs.clone(), args);
+                self.push(&op.name, op.attrs.clone(), args);
             }
             (Member::Read(dtype), [handle]) => {
                 let variable = self.variable(handle, *dtype)?;

@@ -19,6 +19,8 @@ pub enum Member {
 
 /// An element-wise operator.
 pub struct Op {
+    /// Its name in a chain.
+    pub name: String,
     /// The attributes of its expression.
     pub attrs: Vec<AttrValue>,
     /// The element types of its operands.
@@ -38,8 +40,17 @@ pub fn member(node: &GraphNode) -> Option<Member> {
         "ReadVariableOp" => of_variable(1).map(Member::Read),
         "AssignAddVariableOp" => of_variable(2).map(|d| Member::Update(d, "AddV2")),
         "AssignSubVariableOp" => of_variable(2).map(|d| Member::Update(d, "Sub")),
+        "BiasAdd" => bias_add(node).map(Member::Op),
         _ => op(node).map(Member::Op),
     }
+}
+
+/// A bias along the last dimension is added as any other operand that broadcasts.
+fn bias_add(node: &GraphNode) -> Option<Op> {
+    let dtype = node.def.dtype("T").ok().filter(|d| d.is_float())?;
+    let last = !node.def.has("data_format") || node.def.string("data_format").is_ok_and(|f| f == "NHWC");
+    let fits = last && node.data_inputs().count() == 2;
+    fits.then(|| Op { name: "AddV2".to_owned(), attrs: Vec::new(), inputs: vec![dtype; 2] })
 }
 
 /// The node as an operator: an expression of broadcasting operands whose kernel, for these element types, has everything
@@ -71,5 +82,5 @@ fn op(node: &GraphNode) -> Option<Op> {
         inputs.extend(std::iter::repeat_n(dtype, n));
     }
     let fits = signature.outputs.len() == 1 && node.data_inputs().count() == inputs.len();
-    Some(Op { attrs: e.read_attrs(&node.def).ok()?, inputs }).filter(|_| fits)
+    Some(Op { name: op.to_owned(), attrs: e.read_attrs(&node.def).ok()?, inputs }).filter(|_| fits)
 }

@@ -218,6 +218,18 @@ mod tests {
     }
 
     #[test]
+    fn a_bias_is_added_like_any_operand() {
+        let nodes: &[(&str, &str, &[&str])] = &[
+            ("x", "Other", &[]),
+            ("b", "Arg", &[]),
+            ("add", "BiasAdd", &["x", "b"]),
+            ("act", "Tanh", &["add"]),
+            ("r", "Ret", &["act", "add"]),
+        ];
+        assert_eq!(fused(nodes, &[]), ["add: _VkElementwise(x, b)", "b: Arg()", "r: Ret(add:1, add)", "x: Other()"]);
+    }
+
+    #[test]
     fn the_same_is_done_once() {
         let nodes: &[(&str, &str, &[&str])] = &[
             ("v", "Arg", &[]),

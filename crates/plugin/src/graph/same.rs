@@ -1,13 +1,12 @@
 //! Nodes that do the same with the same tensors become one. TensorFlow's own pass does that too, but not to nodes that
 //! read variables, nor to what follows from them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tfvk_ops::OpKernelConstruction;
 use tfvk_ops::expr::declarations;
 
-use crate::graph::member::{Member, member};
-use crate::graph::model::{Graph, GraphNode, Use};
+use crate::graph::model::{Graph, GraphNode};
 
 /// Operators besides the element-wise ones that give the same for the same.
 const PURE: [&str; 8] = ["Const", "ReadVariableOp", "Reshape", "Squeeze", "ExpandDims", "Transpose", "Sum", "Mean"];
@@ -19,17 +18,20 @@ struct Key {
     device: String,
     inputs: Vec<String>,
     attributes: BTreeMap<String, Vec<u8>>,
-    /// Of a read of a variable: whether only operators that can be fused with an update of it use the value. One that
-    /// others use too cannot go into that update.
-    goes_into_update: bool,
+    /// Of a read of a variable that is updated: the node itself, unless there are many that read alike.
+    alone: Option<usize>,
 }
+
+/// So many reads of a variable that is updated are one; fewer may be better fused with the update, each on its own.
+const MANY: usize = 4;
 
 /// Of each node that another is the same as (and may go): which.
 pub fn find(graph: &Graph) -> HashMap<usize, usize> {
+    let reads = Reads::of(graph);
     let mut known: HashMap<Key, usize> = HashMap::new();
     let mut same: HashMap<usize, usize> = HashMap::new();
     for node in graph.users_first().into_iter().rev() {
-        let Some(key) = graph.node(node).and_then(|n| key(graph, &same, node, n)) else { continue };
+        let Some(key) = graph.node(node).and_then(|n| key(graph, &reads, &same, node, n)) else { continue };
         match known.get(&key) {
             Some(&first) if !graph.is_preserved(node) => drop(same.insert(node, first)),
             Some(_) => {}
@@ -39,7 +41,35 @@ pub fn find(graph: &Graph) -> HashMap<usize, usize> {
     same
 }
 
-fn key(graph: &Graph, same: &HashMap<usize, usize>, index: usize, node: &GraphNode) -> Option<Key> {
+/// The variables' reads.
+struct Reads<'a> {
+    /// How many read alike.
+    alike: HashMap<&'a [String], usize>,
+    /// The handles that other operators have too.
+    updated: HashSet<&'a str>,
+}
+
+impl<'a> Reads<'a> {
+    fn of(graph: &'a Graph) -> Self {
+        let mut reads = Self { alike: HashMap::new(), updated: HashSet::new() };
+        let nodes = || (0..graph.end()).filter_map(|i| graph.node(i));
+        for node in nodes().filter(|n| n.def.op() == "ReadVariableOp") {
+            *reads.alike.entry(&node.inputs).or_default() += 1;
+        }
+        let handles: HashSet<&str> = reads.alike.keys().filter_map(|inputs| inputs.first()).map(String::as_str).collect();
+        let others = nodes().filter(|n| n.def.op() != "ReadVariableOp").flat_map(|n| &n.inputs).map(String::as_str);
+        reads.updated = others.filter(|i| handles.contains(i)).collect();
+        reads
+    }
+
+    /// Whether a read should not be merged with others.
+    fn alone(&self, read: &GraphNode) -> bool {
+        let updated = read.inputs.first().is_some_and(|handle| self.updated.contains(handle.as_str()));
+        updated && self.alike.get(&read.inputs[..]).is_none_or(|&n| n < MANY)
+    }
+}
+
+fn key(graph: &Graph, reads: &Reads<'_>, same: &HashMap<usize, usize>, index: usize, node: &GraphNode) -> Option<Key> {
     let op = node.def.op();
     if !node.ours || (declarations(op).is_empty() && !PURE.contains(&op)) {
         return None;
@@ -53,15 +83,11 @@ fn key(graph: &Graph, same: &HashMap<usize, usize>, index: usize, node: &GraphNo
     let data = inputs.iter().filter(|i| !i.starts_with('^')).count();
     inputs[data..].sort_unstable();
     let attributes = node.def.attributes().filter(|(name, _)| !name.starts_with('_'));
-    let fits = |u: &Use| match *u {
-        Use::Data(user, _) => graph.node(user).and_then(member).is_some_and(|m| matches!(m, Member::Op(_) | Member::Update(..))),
-        Use::Control(_) => true,
-    };
     Some(Key {
         op: op.to_owned(),
         device: node.device.clone(),
         inputs,
         attributes: attributes.map(|(name, value)| (name.to_owned(), value.to_vec())).collect(),
-        goes_into_update: op == "ReadVariableOp" && graph.uses(index).iter().all(fits),
+        alone: (op == "ReadVariableOp" && reads.alone(node)).then_some(index),
     })
 }

@@ -138,7 +138,8 @@ TRAIN = """
         model.compile(optimizer="adam", loss="mse")
         context.context().enable_run_metadata()
         losses = [model.train_on_batch(x, y)]
-        rows = placement.rows(context.context().export_run_metadata(), only_with="_VkUpdate")
+        ran = context.context().export_run_metadata()
+        rows = placement.rows(ran, only_with="_VkUpdate") or placement.rows(ran, only_with="AssignSubVariableOp")
         context.context().disable_run_metadata()
         losses += [model.train_on_batch(x, y) for _ in range(steps - 1)]
         return np.array(losses, np.float64), rows, model.predict(x, verbose=0)

@@ -77,7 +77,7 @@ class Made:
         self.smooth = r.random() < 0.5
         self.dtype = r.choice(FLOATS)
         self.gradient = r.random() < 0.5
-        self.control = r.choice([None, None, None, "cond", "while"])
+        self.control = r.choice([None, None, None, "cond", "while", "nested"])
         self.product = self.dtype != "bfloat16" and r.random() < 0.3
         dims = [r.choice([1, 2, 3, 4, 7, 8, 16]) for _ in range(r.randint(1, 4))]
         self.shapes = [dims]
@@ -127,6 +127,18 @@ class Made:
             go = tf.reduce_sum(tf.cast(inputs[0], tf.float32)) > 0
             last = tf.cond(go, lambda: self.chain(random.Random(a), [last, tf.cos(tf.tanh(last))], 6)[-1] * 0 + last,
                            lambda: tf.tanh(self.chain(random.Random(b), [last], 6)[-1]) * 0 - last)
+        if self.control == "nested":
+            # Two variables of a loop that change places, with a branch inside and updates after it.
+            a, b, c = r.random(), r.random(), r.random()
+            def turn(i, v, w):
+                inner = tf.cond(i > 1, lambda: tf.tanh(self.chain(random.Random(a), [v], 4)[-1]) * 0 + w,
+                                lambda: tf.sin(tf.tanh(self.chain(random.Random(b), [w], 3)[-1])) * 0 - v)
+                shape = v.shape
+                return i + 1, tf.ensure_shape(tf.reshape(tf.broadcast_to(inner, tf.shape(v)), tf.shape(v)), shape), tf.tanh(v * 0.5)
+            _, v, w = tf.while_loop(lambda i, *_: i < 4, turn, (0, last, last * 0.5))
+            more = self.chain(random.Random(c), [v, w], 4)
+            values.append(more[-1] + values[-1])
+            last = tf.tanh(v * 2 + w) - tf.reduce_mean(values[len(inputs)])
         if self.control == "while":
             seed, shape = r.random(), last.shape
             def step(i, v):

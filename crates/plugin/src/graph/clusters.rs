@@ -3,13 +3,14 @@
 //!
 //! A tree waits for nothing that its last operator did not wait for anyway. More than that can change when things happen,
 //! though never against the graph's edges: a fused node is one of the orders that the graph allows. That is not done
-//! where nodes wait for each other without an edge (collectives, queues, sends) or may not run at all (control flow).
+//! where nodes wait for each other without an edge (collectives, queues, sends) or may not run at all (in control flow).
 
 use std::collections::HashSet;
 
 use tfvk_ops::OpKernelConstruction;
 
 use crate::graph::contraction::Contraction;
+use crate::graph::flow::Flow;
 use crate::graph::member::{Member, member};
 use crate::graph::model::{Graph, Use, tensor};
 
@@ -25,51 +26,33 @@ const MAX_SETS: usize = 8;
 const MAX_TOGETHER: usize = 32;
 const MAX_ELEMENTS: i64 = 1 << 20;
 
-/// Parts of names of operators that wait for others, or that decide what runs.
-const UNSAFE: [&str; 16] = [
-    "Switch",
-    "Merge",
-    "Enter",
-    "Exit",
-    "NextIteration",
-    "LoopCond",
-    "Collective",
-    "Nccl",
-    "Send",
-    "Recv",
-    "Queue",
-    "Barrier",
-    "Stage",
-    "Mutex",
-    "Rendezvous",
-    "Stack",
-];
+/// Parts of names of operators that wait for others without an edge.
+const WAIT: [&str; 9] = ["Collective", "Nccl", "Send", "Recv", "Queue", "Barrier", "Stage", "Unstage", "MutexLock"];
 
-/// Whether more than trees may be fused.
-fn is_simple(graph: &Graph) -> bool {
-    let safe = |op: &str| matches!(op, "Pack" | "Unpack") || !UNSAFE.iter().any(|part| op.contains(part));
-    (0..graph.end()).filter_map(|i| graph.node(i)).all(|n| safe(n.def.op()))
+/// Whether a graph has operators that wait for each other without an edge.
+fn waits(graph: &Graph) -> bool {
+    let waits = |op: &str| op.starts_with("Stack") || WAIT.iter().any(|part| op.contains(part));
+    (0..graph.end()).filter_map(|i| graph.node(i)).any(|n| waits(n.def.op()))
 }
 
 /// The sets of nodes, each in an order in which they can run, with what each node is; sets of one node are left out.
 pub fn find(graph: &Graph) -> Vec<Vec<(usize, Member)>> {
-    let mut members: Vec<Option<Member>> = (0..graph.end()).map(|i| graph.node(i).and_then(member)).collect();
-    let simple = is_simple(graph);
-    if !simple {
-        members.iter_mut().for_each(|m| *m = m.take().filter(|m| matches!(m, Member::Op(_))));
+    let mut flow = Flow::of(graph);
+    if waits(graph) {
+        flow.plain.fill(false);
     }
-    let mut order = graph.users_first();
-    order.reverse();
+    let mut members: Vec<Option<Member>> = (0..graph.end()).map(|i| graph.node(i).and_then(member)).collect();
+    for (m, plain) in members.iter_mut().zip(&flow.plain) {
+        *m = m.take().filter(|m| *plain || matches!(m, Member::Op(_)));
+    }
     // What turns out not to fit is left out, and all is done again.
     for attempt in 0..4 {
-        let mut clusters = Clusters::new(graph, &members, &order);
+        let mut clusters = Clusters::new(graph, &members, &flow);
         clusters.trees();
-        if simple {
-            clusters.variables();
-            clusters.results();
-            clusters.variables();
-            clusters.updates_together();
-        }
+        clusters.variables();
+        clusters.results();
+        clusters.variables();
+        clusters.updates_together();
         let wrong = clusters.wrong(attempt == 3);
         if wrong.is_empty() {
             let sets = clusters.sets();
@@ -84,14 +67,14 @@ pub fn find(graph: &Graph) -> Vec<Vec<(usize, Member)>> {
 struct Clusters<'a> {
     graph: &'a Graph,
     members: &'a [Option<Member>],
-    order: &'a [usize],
+    /// Plain nodes may be in more than a tree.
+    flow: &'a Flow,
     sets: Contraction,
 }
 
 impl<'a> Clusters<'a> {
-    fn new(graph: &'a Graph, members: &'a [Option<Member>], order: &'a [usize]) -> Self {
-        let after = (0..graph.end()).map(|i| graph.next(i).collect()).collect();
-        Self { graph, members, order, sets: Contraction::new(order, after) }
+    fn new(graph: &'a Graph, members: &'a [Option<Member>], flow: &'a Flow) -> Self {
+        Self { graph, members, flow, sets: Contraction::new(&flow.order, flow.after.clone()) }
     }
 
     /// The set that all users of a node's result are in, if they are in one.
@@ -106,7 +89,7 @@ impl<'a> Clusters<'a> {
 
     /// Operators into what alone uses them.
     fn trees(&mut self) {
-        for &node in self.order.iter().rev() {
+        for &node in self.flow.order.iter().rev() {
             let alone = !self.graph.is_preserved(node) && self.graph.uses(node).iter().all(|u| matches!(u, Use::Data(..)));
             if let (Some(Member::Op(_)), true, Some(set)) = (&self.members[node], alone, self.users(node)) {
                 self.join(&[node, set]);
@@ -116,11 +99,11 @@ impl<'a> Clusters<'a> {
 
     /// Reads of variables into what updates them; updates into what reads the variable after that.
     fn variables(&mut self) {
-        for &node in self.order {
+        for &node in &self.flow.order {
             match self.members[node] {
                 Some(Member::Read(_)) if !self.graph.is_preserved(node) => {
                     if let Some(set) = self.users(node).filter(|&set| self.updates(set, node)) {
-                        self.join(&[self.sets.set(node), set]);
+                        self.connect(&[self.sets.set(node), set]);
                     }
                 }
                 Some(Member::Update(..)) => {
@@ -129,11 +112,11 @@ impl<'a> Clusters<'a> {
                         match self.members[user] {
                             Some(Member::Read(_)) if !self.graph.is_preserved(user) => {
                                 if let Some(set) = self.users(user) {
-                                    self.join(&[self.sets.set(node), self.sets.set(user), set]);
+                                    self.connect(&[self.sets.set(node), self.sets.set(user), set]);
                                 }
                             }
                             Some(Member::Update(..)) => {
-                                self.join(&[self.sets.set(node), self.sets.set(user)]);
+                                self.connect(&[self.sets.set(node), self.sets.set(user)]);
                             }
                             _ => {}
                         }
@@ -146,7 +129,7 @@ impl<'a> Clusters<'a> {
 
     /// Operators whose result others use too into those of their users that they can be one with.
     fn results(&mut self) {
-        for &node in self.order {
+        for &node in &self.flow.order {
             if !matches!(self.members[node], Some(Member::Op(_))) {
                 continue;
             }
@@ -157,7 +140,7 @@ impl<'a> Clusters<'a> {
             for u in self.graph.uses(node) {
                 if let Use::Data(user, _) = *u {
                     if matches!(self.members[user], Some(Member::Op(_) | Member::Update(..))) {
-                        self.join(&[self.sets.set(node), self.sets.set(user)]);
+                        self.connect(&[self.sets.set(node), self.sets.set(user)]);
                     }
                 }
             }
@@ -167,7 +150,7 @@ impl<'a> Clusters<'a> {
     /// Sets that update small variables, though they have nothing to do with each other.
     fn updates_together(&mut self) {
         let mut seen: HashSet<usize> = HashSet::new();
-        let sets = self.order.iter().map(|&i| self.sets.set(i)).filter(|&s| seen.insert(s)).collect::<Vec<_>>();
+        let sets = self.flow.order.iter().map(|&i| self.sets.set(i)).filter(|&s| seen.insert(s)).collect::<Vec<_>>();
         // The set that is being filled, how many are in it, and their elements.
         let mut open: Option<(usize, usize, i64)> = None;
         for set in sets {
@@ -209,6 +192,11 @@ impl<'a> Clusters<'a> {
         let after =
             |from: &[usize], to: &[usize]| from.iter().any(|&i| self.graph.uses(i).iter().any(|u| to.contains(&u.user())));
         device(a) == device(b) && !after(a, b) && !after(b, a)
+    }
+
+    /// Joins sets to more than a tree, if that is allowed.
+    fn connect(&mut self, sets: &[usize]) -> bool {
+        sets.iter().all(|&s| self.sets.members(s).iter().all(|&i| self.flow.plain[i])) && self.join(sets)
     }
 
     /// Joins sets if that is allowed and not too much.
@@ -283,7 +271,7 @@ impl<'a> Clusters<'a> {
     /// The sets of more than one node.
     fn sets(&self) -> Vec<Vec<usize>> {
         let mut sets: Vec<Vec<usize>> = vec![Vec::new(); self.members.len()];
-        self.order.iter().for_each(|&node| sets[self.sets.set(node)].push(node));
+        self.flow.order.iter().for_each(|&node| sets[self.sets.set(node)].push(node));
         sets.retain(|s| s.len() > 1);
         sets
     }

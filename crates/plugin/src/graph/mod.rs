@@ -8,6 +8,7 @@
 pub mod bias;
 pub mod clusters;
 pub mod contraction;
+mod flow;
 pub mod fused;
 pub mod member;
 pub mod model;
@@ -192,6 +193,54 @@ mod tests {
             let got = of(op);
             assert!(got.contains(&"b: _VkElementwise(x)".to_owned()) && got.len() == 6, "{got:?}");
         }
+    }
+
+    #[test]
+    fn control_flow_ends_where_it_ends() {
+        let mut nodes: Vec<(&str, &str, &[&str])> = vec![
+            ("x", "Arg", &[]),
+            ("s", "Switch", &["x", "x"]),
+            ("a", "Neg", &["s"]),
+            ("b", "Exp", &["a"]),
+            ("m", "Merge", &["b", "s:1"]),
+            ("c", "Neg", &["m"]),
+            ("d", "Exp", &["c"]),
+            ("r", "Ret", &["a", "b", "c", "d"]),
+        ];
+        // In the branch a and b have two results together; outside c and d may.
+        let got = fused(&nodes, &[]);
+        assert!(got.contains(&"r: Ret(a, b, c, c:1)".to_owned()), "{got:?}");
+        // A loop.
+        nodes[1..5].copy_from_slice(&[
+            ("e", "Enter", &["x"]),
+            ("l", "Merge", &["e", "n"]),
+            ("s", "Switch", &["l", "x"]),
+            ("a", "Neg", &["s:1"]),
+        ]);
+        nodes.extend_from_slice(&[("b", "Exp", &["a"]), ("n", "NextIteration", &["b"]), ("m", "Exit", &["s"])]);
+        let got = fused(&nodes, &[]);
+        assert!(got.contains(&"r: Ret(a, b, c, c:1)".to_owned()), "{got:?}");
+    }
+
+    /// What enters a loop in one variable leaves it in another, by way of the next round alone.
+    #[test]
+    fn a_loop_leads_from_every_entry_to_every_exit() {
+        let nodes: &[(&str, &str, &[&str])] = &[
+            ("x", "Arg", &[]),
+            ("a", "Neg", &["x"]),
+            ("e1", "Enter", &["a"]),
+            ("e2", "Enter", &["x"]),
+            ("m1", "Merge", &["e1", "n1"]),
+            ("m2", "Merge", &["e2", "n2"]),
+            ("s1", "Switch", &["m1", "m2"]),
+            ("s2", "Switch", &["m2", "m2"]),
+            ("n1", "NextIteration", &["s1:1"]),
+            ("n2", "NextIteration", &["s1:1", "^s2"]),
+            ("out", "Exit", &["s2"]),
+            ("b", "Mul", &["a", "out"]),
+            ("r", "Ret", &["a", "b"]),
+        ];
+        assert_eq!(fused(nodes, &[]).len(), nodes.len(), "a and b are before and after the loop");
     }
 
     #[test]

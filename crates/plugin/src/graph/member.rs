@@ -1,6 +1,8 @@
 //! What can go into a fused node: element-wise operators, and reads and updates of variables.
 
-use tfvk_device::DType;
+use std::sync::OnceLock;
+
+use tfvk_device::{DType, visible_adapters};
 use tfvk_ops::expr::{AttrValue, ShapeRule, declarations};
 use tfvk_ops::signature::{ArgType, signature};
 use tfvk_ops::{KernelDef, OpKernelConstruction};
@@ -33,7 +35,7 @@ pub fn member(node: &GraphNode) -> Option<Member> {
         return None;
     }
     let of_variable = |inputs: usize| {
-        let dtype = node.def.dtype("dtype").ok().filter(|d| DType::NUMERIC.contains(d))?;
+        let dtype = node.def.dtype("dtype").ok().filter(|d| DType::NUMERIC.contains(d) && on_device(*d))?;
         (node.data_inputs().count() == inputs).then_some(dtype)
     };
     match node.def.op() {
@@ -47,7 +49,7 @@ pub fn member(node: &GraphNode) -> Option<Member> {
 
 /// A bias along the last dimension is added as any other operand that broadcasts.
 fn bias_add(node: &GraphNode) -> Option<Op> {
-    let dtype = node.def.dtype("T").ok().filter(|d| d.is_float())?;
+    let dtype = node.def.dtype("T").ok().filter(|d| d.is_float() && on_device(*d))?;
     let last = !node.def.has("data_format") || node.def.string("data_format").is_ok_and(|f| f == "NHWC");
     let fits = last && node.data_inputs().count() == 2;
     fits.then(|| Op { name: "AddV2".to_owned(), attrs: Vec::new(), inputs: vec![dtype; 2] })
@@ -81,6 +83,24 @@ fn op(node: &GraphNode) -> Option<Op> {
         };
         inputs.extend(std::iter::repeat_n(dtype, n));
     }
-    let fits = signature.outputs.len() == 1 && node.data_inputs().count() == inputs.len();
-    Some(Op { name: op.to_owned(), attrs: e.read_attrs(&node.def).ok()?, inputs }).filter(|_| fits)
+    let attrs = e.read_attrs(&node.def).ok()?;
+    let named = attrs.iter().filter_map(|a| if let AttrValue::Type(d) = a { Some(*d) } else { None });
+    let fits = signature.outputs.len() == 1
+        && node.data_inputs().count() == inputs.len()
+        && inputs.iter().copied().chain(named).all(on_device);
+    Some(Op { name: op.to_owned(), attrs, inputs }).filter(|_| fits)
+}
+
+/// Whether all devices compute with this type. What the host computes in their place must not take others along.
+fn on_device(dtype: DType) -> bool {
+    static LACKS: OnceLock<[bool; 2]> = OnceLock::new();
+    let lacks = || {
+        let all = visible_adapters().unwrap_or_default();
+        [all.iter().any(|a| !a.features.int64), all.iter().any(|a| !a.features.f64)]
+    };
+    match dtype {
+        DType::I64 | DType::U64 => !LACKS.get_or_init(lacks)[0],
+        DType::F64 | DType::C128 => !LACKS.get_or_init(lacks)[1],
+        _ => true,
+    }
 }

@@ -1,7 +1,7 @@
 """Compares one result with the expected one under a tolerance. Knows numpy only."""
 import numpy as np
 
-TINY = {"float32": 2.0**-126, "bfloat16": 2.0**-126, "float64": 2.0**-1022, "float16": 2.0**-24, "complex64": 2.0**-126}
+TINY = {"float32": 2.0**-126, "bfloat16": 2.0**-126, "float64": 2.0**-1022, "float16": 2.0**-24, "complex64": 2.0**-126, "complex128": 2.0**-1022}
 
 
 def same_bits(a, b):

@@ -29,6 +29,7 @@ mod run;
 pub mod shader;
 pub mod signature;
 mod sort;
+mod spectral;
 #[cfg(test)]
 mod test_device;
 pub mod variable;

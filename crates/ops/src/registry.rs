@@ -31,6 +31,7 @@ pub const FAMILIES: &[&[KernelDef]] = &[
     crate::optimizer::KERNELS,
     crate::pool::OPS,
     crate::sort::OPS,
+    crate::spectral::KERNELS,
     crate::random::KERNELS,
     crate::variable::KERNELS,
     crate::reduce::OPS,

@@ -40,6 +40,7 @@ pub const FAMILIES: &[&[KernelDef]] = &[
     crate::nn::softmax::OPS,
     crate::nn::cross_entropy::OPS,
     crate::nn::bias::OPS,
+    crate::nn::ctc::OPS,
     crate::nn::batch_norm::OPS,
     crate::nn::lrn::OPS,
     crate::rnn::KERNELS,

@@ -4,5 +4,6 @@ pub mod batch_norm;
 pub mod bias;
 mod channels;
 pub mod cross_entropy;
+pub mod ctc;
 pub mod lrn;
 pub mod softmax;

@@ -118,35 +118,49 @@ fn matmuls(quick: bool) -> Vec<Case> {
 
 fn convolutions(quick: bool) -> Vec<Case> {
     let full = [(32, 64, 56, 64, 3, 1), (32, 256, 14, 256, 3, 1), (32, 3, 224, 64, 7, 2), (32, 128, 28, 512, 1, 1)];
-    let small = [(1, 4, 8, 4, 3, 1)];
-    let shapes: &[(i64, i64, i64, i64, i64, i64)] = if quick { &small } else { &full };
+    // ResNet-50's, in 16 bits.
+    let narrow = [
+        (64, 64, 56, 64, 3, 1),
+        (64, 128, 28, 128, 3, 1),
+        (64, 256, 14, 256, 3, 1),
+        (64, 512, 7, 512, 3, 1),
+        (64, 256, 56, 512, 1, 2),
+        (64, 64, 56, 256, 1, 1),
+        (64, 3, 224, 64, 7, 2),
+    ];
+    type Size = (i64, i64, i64, i64, i64, i64);
+    let small: &[Size] = &[(1, 8, 8, 8, 3, 1)];
+    let (full, narrow): (&[Size], &[Size]) = if quick { (small, small) } else { (&full, &narrow) };
+    let all = full.iter().map(|s| (DType::F32, s)).chain(narrow.iter().map(|s| (DType::BF16, s)));
     let mut cases = Vec::new();
-    for &(n, c, h, k, r, s) in shapes {
+    for (dtype, &(n, c, h, k, r, s)) in all {
+        let prefix = if dtype == DType::F32 { String::new() } else { format!("_{dtype}") };
         let (ho, strides) = (h / s, Attr::Ints(vec![1, s, s, 1]));
         let flops = Some(2.0 * (n * ho * ho * k * c * r * r) as f64);
-        let name = |kind: &str| format!("conv{kind}_{n}x{h}x{h}x{c}_k{k}_{r}x{r}s{s}");
-        let node = |op: &str| t(op).attr("strides", strides.clone()).attr("padding", Attr::String("SAME".into()));
+        let name = |kind: &str| format!("conv{prefix}{kind}_{n}x{h}x{h}x{c}_k{k}_{r}x{r}s{s}");
+        let node = |op: &str| {
+            Node::new(op).dtype("T", dtype).attr("strides", strides.clone()).attr("padding", Attr::String("SAME".into()))
+        };
         let (x, w, dy) = ([n, h, h, c], [r, r, c, k], [n, ho, ho, k]);
         let sizes = |dims: [i64; 4]| Input::Host(Shape::from([4]), dims.iter().map(|&d| d as i32).collect());
-        let dtypes = DType::F32;
         cases.push(Case {
             name: name(""),
             node: node("Conv2D"),
-            inputs: vec![random(dtypes, &x), random(dtypes, &w)],
+            inputs: vec![random(dtype, &x), random(dtype, &w)],
             flops,
             bytes: None,
         });
         cases.push(Case {
             name: name("_grad_input"),
             node: node("Conv2DBackpropInput"),
-            inputs: vec![sizes(x), random(dtypes, &w), random(dtypes, &dy)],
+            inputs: vec![sizes(x), random(dtype, &w), random(dtype, &dy)],
             flops,
             bytes: None,
         });
         cases.push(Case {
             name: name("_grad_filter"),
             node: node("Conv2DBackpropFilter"),
-            inputs: vec![random(dtypes, &x), sizes(w), random(dtypes, &dy)],
+            inputs: vec![random(dtype, &x), sizes(w), random(dtype, &dy)],
             flops,
             bytes: None,
         });

@@ -4,7 +4,7 @@ use tfvk_device::{Args, Error, Result, Tensor};
 
 use super::divide::divisor;
 use super::geometry::Geometry;
-use super::{columns, depthwise};
+use super::{columns, coop, depthwise};
 use crate::matmul::choice::{Choice, Machine, Size, Tile, choose};
 use crate::matmul::epilogue::{BiasAlong, Epilogue};
 use crate::matmul::product::{accumulator, in_fours, sum_parts};
@@ -68,6 +68,9 @@ impl Conv {
             if let Some(product) = self.as_product() {
                 return product.run(ctx);
             }
+            if let Some(choice) = coop::choice(self, Machine::of(ctx.device().adapter())) {
+                return self.run_coop(ctx, choice);
+            }
             let bytes = accumulator(self.result.dtype).size() as i64;
             if self.pass == Pass::InputGradient && self.epilogue.is_none() && columns::suits(g, bytes) {
                 return columns::input_gradient(ctx, g, &self.source, &self.other, &self.result);
@@ -116,7 +119,7 @@ impl Conv {
     }
 
     /// m, n, k of one group.
-    fn sizes(&self) -> (i64, i64, i64) {
+    pub(super) fn sizes(&self) -> (i64, i64, i64) {
         let g = &self.geometry;
         let groups = g.groups().max(1);
         let count = |s: [i64; 3]| s.iter().product::<i64>();

@@ -1,9 +1,11 @@
 //! Convolutions: Conv2D and Conv3D with their gradients, depthwise ones, and the fused forms.
 //!
 //! `geometry.rs` checks and measures, `launch.rs` turns a convolution into a product, `conv.comp` is the kernel: the loop
-//! of `matmul/tile.glsl` with gathered operands.
+//! of `matmul/tile.glsl` with gathered operands. `coop.rs` has those of 16 bits on matrix units: `conv_coop.comp`, with the
+//! loop of `matmul/coop_tile.glsl`.
 
 mod columns;
+mod coop;
 mod depthwise;
 mod divide;
 mod geometry;

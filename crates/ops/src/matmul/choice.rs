@@ -192,7 +192,7 @@ impl Machine {
     }
 
     /// Processors, about.
-    fn processors(self) -> u64 {
+    pub(crate) fn processors(self) -> u64 {
         (self.busy / 2).max(1)
     }
 

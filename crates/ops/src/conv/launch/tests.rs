@@ -154,6 +154,7 @@ fn bytes(dtype: DType, v: &[f32]) -> Vec<u8> {
     v.iter()
         .flat_map(|f| match dtype {
             DType::BF16 => f.to_bits().to_le_bytes()[2..].to_vec(),
+            DType::F16 => half::f16::from_f32(*f).to_le_bytes().to_vec(),
             DType::F64 => f64::from(*f).to_le_bytes().to_vec(),
             _ => f.to_le_bytes().to_vec(),
         })
@@ -272,6 +273,72 @@ fn every_tile_and_split() {
                 let fixed = Box::new(Fixed(Choice { tile, k_part }, pass, geometry, shape.clone()));
                 let got = host.run_kernel(&node, fixed, &inputs.map(Value::clone)).unwrap().remove(0);
                 assert!(host.read(&got).unwrap() == bytes(DType::F32, want), "{pass:?} {tile:?} {k_part} {first}");
+            }
+        }
+    }
+}
+
+struct OnUnits(coop::Choice, Pass, Geometry, Shape);
+
+impl crate::OpKernel for OnUnits {
+    fn outputs(&self, _: &crate::Inputs<'_>) -> Result<crate::Outputs> {
+        Ok(crate::Outputs::from_iter([crate::Output::Shape(self.3.clone())]))
+    }
+    fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
+        let (source, other, result) = (ctx.input(0)?, ctx.input(1)?, ctx.output(0)?);
+        let conv = Conv { pass: self.1, geometry: self.2, source, other, result, epilogue: Epilogue::none() };
+        assert!(coop::suits(&conv));
+        conv.run_coop(ctx, self.0)
+    }
+}
+
+/// The kernel for matrix units, all passes: with plain arithmetic anywhere, every tile where there are matrix units.
+#[test]
+fn on_matrix_units() {
+    let Some(host) = local() else { return };
+    let machine = Machine::of(host.device().adapter());
+    let cases = [
+        case([9, 9], 16, 40, [3, 3], 1, "SAME"),
+        case([10, 11], 24, 16, [3, 3], 2, "SAME"),
+        case([7, 9], 8, 72, [1, 1], 2, "SAME"),
+        case([9, 8], 64, 8, [2, 3], 3, "VALID"),
+        Case { dilation: [1, 2, 3], ..case([9, 10], 8, 16, [3, 3], 1, "SAME") },
+        Case { dilation: [1, 2, 2], ..case([9, 10], 8, 8, [3, 3], 4, "SAME") },
+        Case { explicit: [0, 0, 2, 1, 0, 3], ..case([6, 6], 40, 48, [5, 3], 2, "EXPLICIT") },
+        case([20, 20], 72, 136, [3, 3], 1, "SAME"),
+    ];
+    for dtype in [DType::BF16, DType::F16] {
+        let units = machine.matrix_units[usize::from(dtype == DType::BF16)];
+        let tiles = coop::TILES.iter().filter(|_| units).map(|t| (*t, true));
+        let plain = coop::TILES.iter().filter(|t| t.word == "64").map(|t| (*t, false));
+        for (tile, units) in tiles.chain(plain).filter(|(t, _)| t.fits(machine)) {
+            for (i, c) in cases.iter().enumerate() {
+                if !units && i + 1 == cases.len() {
+                    continue;
+                }
+                let a = c.arrays();
+                let node = c.node("Conv2D", dtype);
+                let attributes = super::super::geometry::Attributes::from_node(&node, 2).unwrap();
+                let (x_shape, y_shape) = (Shape::new(&c.shape(c.input, c.ci)), Shape::new(&c.shape(a.out, c.co)));
+                let w_shape = Shape::from([c.filter[1], c.filter[2], c.ci, c.co]);
+                let geometry = attributes.geometry(&x_shape, &w_shape).unwrap();
+                let up = |s: &Shape, v: &[f32]| host.upload(dtype, s.clone(), &bytes(dtype, v)).unwrap();
+                let (x, w, g) = (up(&x_shape, &a.x), up(&w_shape, &a.w), up(&y_shape, &a.gradient));
+                let passes = [
+                    (Pass::Forward, [&x, &w], &y_shape, &a.y),
+                    (Pass::InputGradient, [&g, &w], &x_shape, &a.dx),
+                    (Pass::FilterGradient, [&x, &g], &w_shape, &a.dw),
+                ];
+                for (pass, inputs, shape, want) in passes {
+                    for k_part in [4096, 64] {
+                        let choice = coop::Choice { tile, k_part, units };
+                        let kernel = Box::new(OnUnits(choice, pass, geometry, shape.clone()));
+                        let got = host.run_kernel(&node, kernel, &inputs.map(Value::clone)).unwrap().remove(0);
+                        let (got, want) = (host.read(&got).unwrap(), bytes(dtype, &rounded(dtype, want)));
+                        let first = got.chunks(2).zip(want.chunks(2)).position(|(a, b)| a != b);
+                        assert_eq!(first, None, "{dtype} {tile:?} {units} {k_part} {pass:?} {c:?}");
+                    }
+                }
             }
         }
     }

@@ -48,7 +48,12 @@ impl Buffer {
         if addressed {
             usage |= Usage::STORAGE_BUFFER | Usage::SHADER_DEVICE_ADDRESS;
         }
-        let info = vk::BufferCreateInfo::default().size(bytes).usage(usage);
+        let mut info = vk::BufferCreateInfo::default().size(bytes).usage(usage);
+        let families = [gpu.families.compute, gpu.families.transfer.unwrap_or(gpu.families.compute)];
+        if families[0] != families[1] {
+            // Both queues copy, and no buffer is ever handed from one to the other.
+            info = info.sharing_mode(vk::SharingMode::CONCURRENT).queue_family_indices(&families);
+        }
         // SAFETY: the device is alive; `info` is complete.
         let handle = unsafe { gpu.vk.create_buffer(&info, None) }.map_err(|r| gpu.error(r, what))?;
         let mut buffer = Buffer {

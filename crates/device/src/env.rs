@@ -15,6 +15,7 @@
 //! | `TFVK_LIMIT_WORK` | at most so much work of one launch, in bytes moved or 16 operations each: what can be is split |
 //! | `TFVK_LOSE_AFTER` | the device acts as if it were lost after so many batches of work |
 //! | `TFVK_DISABLE` | features to do without, by name: `int64,f64` (see [`DISABLE`]); a required one (see [`REQUIRED`]): refused |
+//! | `TFVK_EMULATE` | features to act as if they were there: `transfer`, a transfer queue where there is none (see [`EMULATE`]) |
 //!
 //! Numbers may end in `k`, `m` or `g` (powers of 1,024). The limits and `TFVK_DISABLE` imitate a weak device.
 
@@ -58,6 +59,7 @@ pub(crate) struct Settings {
     pub work: Option<u64>,
     pub lose_after: Option<u64>,
     pub disable: Vec<String>,
+    pub emulate: Vec<String>,
 }
 
 type Switch = fn(&mut Features);
@@ -90,6 +92,9 @@ pub(crate) const DISABLE: &[(&str, Switch)] = &[
     ("transfer", |f| f.transfer_queue = false),
     ("timestamps", |f| f.timestamps = false),
 ];
+
+/// What TFVK_EMULATE can name, and what that adds: for tests on a device without it.
+pub(crate) const EMULATE: &[(&str, Switch)] = &[("transfer", |f| f.transfer_queue = true)];
 
 /// What every device must have: TFVK_DISABLE's name for it, and what a user is told when it is missing.
 pub(crate) const REQUIRED: &[(&str, &str)] = &[
@@ -143,14 +148,15 @@ impl Settings {
             allocation: number("TFVK_LIMIT_ALLOCATION")?,
             work: number("TFVK_LIMIT_WORK")?,
             lose_after: number("TFVK_LOSE_AFTER")?,
-            disable: disabled(get("TFVK_DISABLE"))?,
+            disable: names("TFVK_DISABLE", &get, DISABLE.iter().map(|d| d.0).chain(REQUIRED.iter().map(|r| r.0)))?,
+            emulate: names("TFVK_EMULATE", &get, EMULATE.iter().map(|e| e.0))?,
         })
     }
 
     /// Lower an adapter's features and limits to these settings.
     pub fn clamp(&self, adapter: &mut Adapter) {
-        for (name, switch) in DISABLE {
-            if self.disable.iter().any(|d| d == name) {
+        for (named, switches) in [(&self.emulate, EMULATE), (&self.disable, DISABLE)] {
+            for (_, switch) in switches.iter().filter(|(name, _)| named.iter().any(|n| n == name)) {
                 switch(&mut adapter.features);
             }
         }
@@ -200,12 +206,18 @@ fn visible(value: Option<String>) -> Result<Option<Vec<usize>>> {
     Ok(Some(indices))
 }
 
-fn disabled(value: Option<String>) -> Result<Vec<String>> {
+/// A list of names, each a known one.
+fn names(
+    variable: &str,
+    get: impl Fn(&str) -> Option<String>,
+    known: impl Iterator<Item = &'static str>,
+) -> Result<Vec<String>> {
+    let known: Vec<&str> = known.collect();
     let mut names = Vec::new();
-    for part in value.unwrap_or_default().split(',').map(|p| p.trim().to_ascii_lowercase()).filter(|p| !p.is_empty()) {
-        let known: Vec<&str> = DISABLE.iter().map(|d| d.0).chain(REQUIRED.iter().map(|r| r.0)).collect();
+    let value = get(variable).unwrap_or_default();
+    for part in value.split(',').map(|p| p.trim().to_ascii_lowercase()).filter(|p| !p.is_empty()) {
         if !known.contains(&part.as_str()) {
-            return Err(wrong("TFVK_DISABLE", &format!("a list of {}", known.join(", ")), &part));
+            return Err(wrong(variable, &format!("a list of {}", known.join(", ")), &part));
         }
         names.push(part);
     }
@@ -249,6 +261,7 @@ mod tests {
             ("TFVK_VALIDATION", "full"),
             ("TFVK_LOG", "loud"),
             ("TFVK_DISABLE", "int64,int65"),
+            ("TFVK_EMULATE", "int64"),
         ] {
             let error = parse(&[(name, value)]).unwrap_err();
             assert!(error.message.contains(name), "{error}");

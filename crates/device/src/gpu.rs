@@ -19,7 +19,10 @@ pub(crate) struct Gpu {
     pub id: u64,
     pub adapter: Adapter,
     pub vk: ash::Device,
+    /// For everything; computes and copies.
     pub queue: vk::Queue,
+    /// For copies alone, with its family; where there is one.
+    pub transfer: Option<(vk::Queue, u32)>,
     pub families: Families,
     pub memory: vk::PhysicalDeviceMemoryProperties,
     /// What identifies driver and device for the pipeline cache.
@@ -52,9 +55,8 @@ impl Gpu {
         let physical = adapter.physical;
         let failed = |what: &str| Error::new(Code::FailedPrecondition, format!("{}: {what}", adapter.name));
         let mut families = probe::families(&instance.vk, physical).ok_or_else(|| failed("it has no queue that computes"))?;
-        if !adapter.features.transfer_queue {
-            families.transfer = None;
-        }
+        // An emulated one is the one queue once more.
+        families.transfer = adapter.features.transfer_queue.then(|| families.transfer.unwrap_or(families.compute));
         // SAFETY: the adapter was listed by this instance, which is never destroyed.
         let properties = unsafe { instance.vk.get_physical_device_properties(physical) };
         let extensions = probe::extensions(&instance.vk, physical, properties.api_version);
@@ -62,7 +64,10 @@ impl Gpu {
         let (mut chain, names) = Chain::enable(&supported, &adapter.features, &extensions);
         let full_subgroups = chain.subgroup_size.compute_full_subgroups != 0;
         let priority = [1.0];
-        let queues = [vk::DeviceQueueCreateInfo::default().queue_family_index(families.compute).queue_priorities(&priority)];
+        let mut wanted = vec![families.compute];
+        wanted.extend(families.transfer.filter(|&t| t != families.compute));
+        let queue = |&family| vk::DeviceQueueCreateInfo::default().queue_family_index(family).queue_priorities(&priority);
+        let queues: Vec<_> = wanted.iter().map(queue).collect();
         let info = vk::DeviceCreateInfo::default().queue_create_infos(&queues).enabled_extension_names(&names);
         let info = chain.attach(info);
         // SAFETY: every pointer of `info` outlives the call; features and extensions are ones that the adapter supports.
@@ -74,6 +79,8 @@ impl Gpu {
         })?;
         // SAFETY: the queue was asked for above.
         let queue = unsafe { vk.get_device_queue(families.compute, 0) };
+        // SAFETY: as above.
+        let transfer = families.transfer.map(|family| (unsafe { vk.get_device_queue(family, 0) }, family));
         // SAFETY: the adapter is the instance's.
         let memory = unsafe { instance.vk.get_physical_device_memory_properties(physical) };
         static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -82,6 +89,7 @@ impl Gpu {
             adapter: adapter.clone(),
             vk,
             queue,
+            transfer,
             families,
             memory,
             identity: Identity {

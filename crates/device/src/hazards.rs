@@ -56,9 +56,14 @@ impl Hazards {
             || accesses.iter().any(|a| self.writes.meets(a.start, a.end) || a.write && self.reads.meets(a.start, a.end))
     }
 
+    /// Whether there is nothing that work could have to wait for.
+    pub fn is_empty(&self) -> bool {
+        self.reads.spans.is_empty() && self.writes.spans.is_empty()
+    }
+
     /// Remember accesses of new work.
     pub fn add(&mut self, accesses: &[Access]) {
-        for a in accesses {
+        for a in accesses.iter().filter(|a| a.start < a.end) {
             let ranges = if a.write { &mut self.writes } else { &mut self.reads };
             ranges.add(a.start, a.end);
         }

@@ -31,6 +31,7 @@ mod gpu;
 mod hazards;
 mod instance;
 mod kernel;
+mod lane;
 pub mod log;
 mod memcpy;
 mod memory;

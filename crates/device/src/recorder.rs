@@ -1,18 +1,20 @@
 //! The recorder: turns calls into command buffers, in order, with a barrier only where one is needed, and hands them to
-//! the queue in batches. One per device, behind one lock.
+//! the queues in batches. One per device, behind one lock.
+//!
+//! Batches have one numbering, whichever queue they are for. A copy on the transfer queue is a batch of its own: it starts
+//! after all that was recorded before it, and of what is recorded later only what touches its memory waits for it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ash::vk;
-use ash::vk::Handle;
 
 use crate::args::Access;
 use crate::buffer::{Buffer, Home};
 use crate::core::Core;
 use crate::gpu::Gpu;
 use crate::hazards::Hazards;
+use crate::lane::{Commands, Lane};
 use crate::pipeline::{PUSH_BYTES, Pipeline};
 use crate::ring::{Ring, Slice};
 use crate::{Args, Error, Result, exit};
@@ -21,18 +23,12 @@ use crate::{Args, Error, Result, exit};
 const COMMANDS: (u32, u32) = (32, 512);
 /// Likewise, its work: bytes that its commands touch, and what `Args::work` adds.
 const WORK: (u64, u64) = (64 << 20, 2 << 30);
-/// Batches that the GPU may be behind.
-const IN_FLIGHT: usize = 64;
+/// The fewest bytes that are worth the transfer queue: two queues that wait for each other cost some microseconds.
+const TRANSFER: u64 = 256 << 10;
 /// Bytes of the ring for argument blocks larger than push constants.
 const ARGUMENT_RING: u64 = 1 << 20;
 /// The largest argument block.
 pub(crate) const LARGEST_ARGUMENTS: usize = 64 << 10;
-
-/// A command buffer with a pool of its own, which is reset whole.
-struct Commands {
-    pool: vk::CommandPool,
-    buffer: vk::CommandBuffer,
-}
 
 /// The open batch.
 struct Batch {
@@ -41,6 +37,17 @@ struct Batch {
     count: u32,
     work: u64,
     host_reads: bool,
+    /// The batch on the transfer queue that this one starts after, or 0.
+    after: u64,
+}
+
+/// The queue that a copy is recorded for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// The one for everything.
+    Main,
+    /// The transfer queue.
+    Transfer,
 }
 
 /// A range of a buffer for a copy.
@@ -58,9 +65,14 @@ pub(crate) struct Recorder {
     batch: Option<Batch>,
     /// The number of the open batch, or of the next.
     number: u64,
-    in_flight: VecDeque<(u64, Commands)>,
-    free: Vec<Commands>,
+    main: Lane,
+    /// The last batch handed to `main`, or 0.
+    last: u64,
+    transfer: Option<Lane>,
     hazards: Hazards,
+    /// What the batches on the transfer queue touch that no batch of `main` has waited for yet; the last of those.
+    apart: Hazards,
+    last_apart: u64,
     /// Thresholds for the open batch.
     commands_limit: u32,
     work_limit: u64,
@@ -75,9 +87,12 @@ impl Recorder {
         Recorder {
             batch: None,
             number: 1,
-            in_flight: VecDeque::new(),
-            free: Vec::new(),
+            main: Lane::new(gpu, gpu.queue, gpu.families.compute),
+            last: 0,
+            transfer: gpu.transfer.map(|(queue, family)| Lane::new(gpu, queue, family)),
             hazards: Hazards::new(),
+            apart: Hazards::new(),
+            last_apart: 0,
             commands_limit: COMMANDS.0,
             work_limit: WORK.0,
             arguments: None,
@@ -96,72 +111,48 @@ impl Recorder {
         self.batch.is_some() && self.number == number
     }
 
+    /// The way that a copy of so many bytes to or from the host takes.
+    pub fn route(&self, bytes: u64) -> Route {
+        if self.transfer.is_some() && bytes >= TRANSFER { Route::Transfer } else { Route::Main }
+    }
+
     /// The command buffer of the open batch; one is opened if there is none.
     fn commands(&mut self, core: &Core) -> Result<vk::CommandBuffer> {
         if let Some(batch) = &self.batch {
             return Ok(batch.commands.buffer);
         }
-        let commands = self.fresh(core)?;
-        let info = vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
+        let commands = self.main.begin(core)?;
         let buffer = commands.buffer;
-        // SAFETY: a command buffer that the GPU is not using, reset or new.
-        if let Err(result) = unsafe { self.gpu.vk.begin_command_buffer(buffer, &info) } {
-            self.free.push(commands);
-            return Err(self.gpu.error(result, "recording"));
+        self.batch = Some(Batch { commands, bound: vk::Pipeline::null(), count: 0, work: 0, host_reads: false, after: 0 });
+        if !self.apart.is_empty() && core.timeline.seen() >= self.last_apart {
+            // It costs nothing to wait for what is over.
+            self.join_open();
         }
-        self.batch = Some(Batch { commands, bound: vk::Pipeline::null(), count: 0, work: 0, host_reads: false });
         // Whatever earlier batches do is done before this one starts.
         self.barrier(buffer);
         core.workers.opened(self.number);
         Ok(buffer)
     }
 
-    /// Open a batch if none is, and return its number: what is recorded next is in it.
-    pub fn open(&mut self, core: &Core) -> Result<u64> {
-        self.commands(core).map(|_| self.number)
+    /// A batch is open in which nothing is recorded yet: let it start after everything on the transfer queue.
+    fn join_open(&mut self) {
+        if let Some(batch) = &mut self.batch {
+            batch.after = self.last_apart;
+            self.apart.clear();
+        }
     }
 
-    /// A command buffer that is not in use.
-    fn fresh(&mut self, core: &Core) -> Result<Commands> {
-        let vk = &self.gpu.vk;
-        let mut completed = core.timeline.seen();
-        if self.in_flight.front().is_some_and(|(n, _)| *n > completed) {
-            completed = core.timeline.poll()?;
+    /// Let what is recorded from now on start after everything on the transfer queue.
+    fn join(&mut self, core: &Core) -> Result<()> {
+        if self.apart.is_empty() {
+            return Ok(());
         }
-        if let Some((oldest, _)) = self.in_flight.front().filter(|_| self.in_flight.len() >= IN_FLIGHT) {
-            core.timeline.wait(*oldest)?;
-            completed = core.timeline.seen();
+        if self.batch.as_ref().is_some_and(|b| b.count > 0) {
+            self.submit(core)?;
         }
-        while self.in_flight.front().is_some_and(|(n, _)| *n <= completed) {
-            if let Some((_, commands)) = self.in_flight.pop_front() {
-                // SAFETY: the GPU is past the pool's one command buffer.
-                match unsafe { vk.reset_command_pool(commands.pool, vk::CommandPoolResetFlags::empty()) } {
-                    Ok(()) => self.free.push(commands),
-                    // SAFETY: as above.
-                    Err(_) => unsafe { vk.destroy_command_pool(commands.pool, None) },
-                }
-            }
-        }
-        core.garbage.collect(completed);
-        if let Some(commands) = self.free.pop() {
-            return Ok(commands);
-        }
-        let info = vk::CommandPoolCreateInfo::default()
-            .queue_family_index(self.gpu.families.compute)
-            .flags(vk::CommandPoolCreateFlags::TRANSIENT);
-        let what = "making a command buffer";
-        // SAFETY: the device is alive and has that queue family.
-        let pool = unsafe { vk.create_command_pool(&info, None) }.map_err(|r| self.gpu.error(r, what))?;
-        let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);
-        // SAFETY: the pool was just made.
-        match unsafe { vk.allocate_command_buffers(&info) }.map(|b| b.first().copied()) {
-            Ok(Some(buffer)) => Ok(Commands { pool, buffer }),
-            other => {
-                // SAFETY: nothing of the pool is in use.
-                unsafe { vk.destroy_command_pool(pool, None) };
-                Err(self.gpu.error(other.err().unwrap_or(vk::Result::ERROR_UNKNOWN), what))
-            }
-        }
+        self.commands(core)?;
+        self.join_open();
+        Ok(())
     }
 
     /// Everything before in the queue happens before everything after, and is seen by it.
@@ -176,12 +167,17 @@ impl Recorder {
         self.barriers += 1;
     }
 
-    /// Order work with these accesses after what it depends on.
-    fn order(&mut self, buffer: vk::CommandBuffer, accesses: &[Access]) {
+    /// The command buffer of the open batch, for work with these accesses, ordered after what it depends on.
+    fn ordered(&mut self, core: &Core, accesses: &[Access]) -> Result<vk::CommandBuffer> {
+        if !self.apart.is_empty() && self.apart.conflict(accesses) {
+            self.join(core)?;
+        }
+        let buffer = self.commands(core)?;
         if self.hazards.conflict(accesses) {
             self.barrier(buffer);
         }
         self.hazards.add(accesses);
+        Ok(buffer)
     }
 
     /// A command was recorded that touches so many bytes; hand the batch over if that is enough.
@@ -208,8 +204,7 @@ impl Recorder {
     pub fn launch(&mut self, core: &Core, pipeline: &Pipeline, args: &Args, groups: [u32; 3]) -> Result<()> {
         // The ring first: it may have to hand over the open batch.
         let large = if args.data.len() > PUSH_BYTES { Some(self.large(core, &args.data)?) } else { None };
-        let buffer = self.commands(core)?;
-        self.order(buffer, &args.accesses);
+        let buffer = self.ordered(core, &args.accesses)?;
         let Some(batch) = &mut self.batch else { return Err(Error::internal("no batch is open")) };
         let vk = &self.gpu.vk;
         let address = match (&large, &self.arguments) {
@@ -259,25 +254,64 @@ impl Recorder {
         }
     }
 
-    /// Copy between buffers. `host_reads`: the host will read the destination.
-    pub fn copy(&mut self, core: &Core, dst: Span, src: Span, bytes: u64, host_reads: bool) -> Result<()> {
-        let buffer = self.commands(core)?;
+    /// Copy between buffers. `host_reads`: the host will read the destination. The copy's batch.
+    pub fn copy(&mut self, core: &Core, route: Route, dst: Span, src: Span, bytes: u64, host_reads: bool) -> Result<u64> {
         let accesses =
             [Access { start: src.start, end: src.end, write: false }, Access { start: dst.start, end: dst.end, write: true }];
-        self.order(buffer, &accesses);
         let region = [vk::BufferCopy { src_offset: src.offset, dst_offset: dst.offset, size: bytes }];
+        if route == Route::Transfer {
+            return self.copy_apart(core, (src.buffer, dst.buffer, &region), &accesses, host_reads);
+        }
+        let buffer = self.ordered(core, &accesses)?;
         // SAFETY: both ranges are inside their buffers, which are kept until the GPU is past this batch, and do not overlap.
         unsafe { self.gpu.vk.cmd_copy_buffer(buffer, src.buffer, dst.buffer, &region) };
         if let Some(batch) = &mut self.batch {
             batch.host_reads |= host_reads;
         }
-        self.recorded(core, 2 * bytes)
+        let number = self.number;
+        self.recorded(core, 2 * bytes)?;
+        Ok(number)
+    }
+
+    /// A copy as a batch of its own on the transfer queue.
+    fn copy_apart(
+        &mut self,
+        core: &Core,
+        (src, dst, region): (vk::Buffer, vk::Buffer, &[vk::BufferCopy]),
+        accesses: &[Access],
+        host_reads: bool,
+    ) -> Result<u64> {
+        self.submit(core)?;
+        let Some(lane) = &mut self.transfer else { return Err(Error::internal("there is no transfer queue")) };
+        let commands = lane.begin(core)?;
+        let vk = &self.gpu.vk;
+        let transfer = vk::PipelineStageFlags::TRANSFER;
+        let (reads, writes) = (vk::AccessFlags::TRANSFER_READ, vk::AccessFlags::TRANSFER_WRITE);
+        let before = [vk::MemoryBarrier::default().src_access_mask(writes).dst_access_mask(reads | writes)];
+        // SAFETY: a command buffer in recording; both ranges are inside their buffers, which are kept until the GPU is past
+        // this batch, and do not overlap.
+        unsafe {
+            // Two copies on this queue may touch the same memory.
+            vk.cmd_pipeline_barrier(commands.buffer, transfer, transfer, vk::DependencyFlags::empty(), &before, &[], &[]);
+            vk.cmd_copy_buffer(commands.buffer, src, dst, region);
+        }
+        if host_reads {
+            host_barrier(vk, commands.buffer);
+        }
+        let number = self.number;
+        self.number += 1;
+        self.apart.add(accesses);
+        self.last_apart = number;
+        core.timeline.apart(number);
+        let after = (core.timeline.main, self.last);
+        lane.submit(commands, number, Some(after), (core.timeline.transfer, number))?;
+        core.submitted.store(number, Ordering::Release);
+        Ok(number)
     }
 
     /// Fill a range with a 32-bit pattern; offset and bytes are multiples of 4.
     pub fn fill(&mut self, core: &Core, dst: Span, bytes: u64, pattern: u32) -> Result<()> {
-        let buffer = self.commands(core)?;
-        self.order(buffer, &[Access { start: dst.start, end: dst.end, write: true }]);
+        let buffer = self.ordered(core, &[Access { start: dst.start, end: dst.end, write: true }])?;
         // SAFETY: the range is inside its buffer, which is kept until the GPU is past this batch.
         unsafe { self.gpu.vk.cmd_fill_buffer(buffer, dst.buffer, dst.offset, bytes, pattern) };
         self.recorded(core, bytes)
@@ -286,15 +320,21 @@ impl Recorder {
     /// Fill a few bytes that no 32-bit fill reaches, from the argument ring.
     pub fn fill_bytes(&mut self, core: &Core, dst: Span, pattern: &[u8]) -> Result<()> {
         let slice = self.large(core, pattern)?;
-        self.commands(core)?;
-        let Some((buffer, ring)) = &mut self.arguments else { return Err(Error::internal("no argument ring")) };
-        ring.until(slice.id, self.number);
+        let Some((buffer, _)) = &self.arguments else { return Err(Error::internal("no argument ring")) };
         let src = Span { buffer: buffer.handle, offset: slice.offset, start: 0, end: 0 };
-        self.copy(core, dst, src, pattern.len() as u64, false)
+        let copied = self.copy(core, Route::Main, dst, src, pattern.len() as u64, false);
+        if let Some((_, ring)) = &mut self.arguments {
+            match copied {
+                Ok(batch) => ring.until(slice.id, batch),
+                Err(_) => ring.release(slice.id),
+            }
+        }
+        copied.map(drop)
     }
 
-    /// Write the GPU's clock into a query once everything so far is done.
-    pub fn timestamp(&mut self, core: &Core, pool: vk::QueryPool, query: u32) -> Result<()> {
+    /// Write the GPU's clock into a query once everything so far is done. The batch that does.
+    pub fn timestamp(&mut self, core: &Core, pool: vk::QueryPool, query: u32) -> Result<u64> {
+        self.join(core)?;
         let buffer = self.commands(core)?;
         // Work before and after must not slip past the reading.
         self.barrier(buffer);
@@ -304,44 +344,26 @@ impl Recorder {
             self.gpu.vk.cmd_write_timestamp(buffer, vk::PipelineStageFlags::ALL_COMMANDS, pool, query);
         }
         self.barrier(buffer);
-        self.recorded(core, 0)
+        let number = self.number;
+        self.recorded(core, 0)?;
+        Ok(number)
     }
 
     /// Hand the open batch to the queue, if there is one.
     pub fn submit(&mut self, core: &Core) -> Result<()> {
         let Some(batch) = self.batch.take() else { return Ok(()) };
         let number = self.number;
-        let lost = self.gpu.lose_after.is_some_and(|n| number > n);
-        let buffers = [batch.commands.buffer];
-        let (semaphores, values) = ([core.timeline.semaphore], [number]);
-        let mut timeline = vk::TimelineSemaphoreSubmitInfo::default().signal_semaphore_values(&values);
-        let info = [vk::SubmitInfo::default().command_buffers(&buffers).signal_semaphores(&semaphores).push_next(&mut timeline)];
-        let vk = &self.gpu.vk;
-        // SAFETY: the command buffer is in recording; the queue is used under the recorder's lock alone.
-        let done = unsafe {
-            if batch.host_reads {
-                let memory = [vk::MemoryBarrier::default()
-                    .src_access_mask(vk::AccessFlags::TRANSFER_WRITE)
-                    .dst_access_mask(vk::AccessFlags::HOST_READ)];
-                let (from, to) = (vk::PipelineStageFlags::TRANSFER, vk::PipelineStageFlags::HOST);
-                vk.cmd_pipeline_barrier(buffers[0], from, to, vk::DependencyFlags::empty(), &memory, &[], &[]);
-            }
-            let ended = vk.end_command_buffer(buffers[0]);
-            let ended = if lost { Err(vk::Result::ERROR_DEVICE_LOST) } else { ended };
-            ended.and_then(|()| vk.queue_submit(self.gpu.queue, &info, vk::Fence::null()))
-        };
+        if batch.host_reads {
+            host_barrier(&self.gpu.vk, batch.commands.buffer);
+        }
         core.workers.closed();
         self.hazards.clear();
-        self.in_flight.push_back((number, batch.commands));
         self.number += 1;
-        match done {
-            Ok(()) => {
-                core.submitted.store(number, Ordering::Release);
-                Ok(())
-            }
-            // The batch is gone, and with it the order that was promised.
-            Err(result) => Err(self.gpu.lose(&format!("handing work to the GPU failed: {result:?}"))),
-        }
+        self.last = number;
+        let after = (batch.after > 0).then_some((core.timeline.transfer, batch.after));
+        self.main.submit(batch.commands, number, after, (core.timeline.main, number))?;
+        core.submitted.store(number, Ordering::Release);
+        Ok(())
     }
 
     /// Hand the open batch over because someone waits for it or time has passed: the next one starts small again.
@@ -351,17 +373,20 @@ impl Recorder {
     }
 }
 
+/// Let the host see what the copies before wrote, once the batch is finished.
+fn host_barrier(vk: &ash::Device, buffer: vk::CommandBuffer) {
+    let memory = [vk::MemoryBarrier::default()
+        .src_access_mask(vk::AccessFlags::TRANSFER_WRITE)
+        .dst_access_mask(vk::AccessFlags::HOST_READ)];
+    let (from, to) = (vk::PipelineStageFlags::TRANSFER, vk::PipelineStageFlags::HOST);
+    // SAFETY: a command buffer in recording.
+    unsafe { vk.cmd_pipeline_barrier(buffer, from, to, vk::DependencyFlags::empty(), &memory, &[], &[]) };
+}
+
 impl Drop for Recorder {
     fn drop(&mut self) {
-        if exit::check().is_err() {
-            return;
-        }
-        let open = self.batch.take().map(|b| b.commands);
-        for commands in self.free.drain(..).chain(self.in_flight.drain(..).map(|(_, c)| c)).chain(open) {
-            if !commands.pool.is_null() {
-                // SAFETY: the device is idle or lost when its parts are dropped.
-                unsafe { self.gpu.vk.destroy_command_pool(commands.pool, None) };
-            }
+        if let Some(batch) = self.batch.take().filter(|_| exit::check().is_ok()) {
+            self.main.recycle(batch.commands);
         }
     }
 }

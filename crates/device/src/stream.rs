@@ -6,7 +6,7 @@ use crate::completions::{Action, Target};
 use crate::core::Core;
 use crate::garbage::Waste;
 use crate::ranges::{self, Place};
-use crate::recorder::{LARGEST_ARGUMENTS, Span};
+use crate::recorder::{LARGEST_ARGUMENTS, Route, Span};
 use crate::{Adapter, Args, DevicePtr, Error, Event, Kernel, Result, Tensor, Timestamp, owner_of};
 
 /// The in-order stream of a device; see the crate's contract. Any thread may record.
@@ -131,7 +131,7 @@ impl Stream {
             return Err(Error::invalid_argument(what));
         }
         let (to, from) = (span(&to, dst.0, bytes), span(&from, src.0, bytes));
-        self.core.recorder()?.copy(&self.core, to, from, bytes, false)
+        self.core.recorder()?.copy(&self.core, Route::Main, to, from, bytes, false).map(drop)
     }
 
     fn copy_across(&self, dst: DevicePtr, src: DevicePtr, bytes: u64) -> Result<()> {
@@ -159,7 +159,9 @@ impl Stream {
         let place = self.device_range("upload", dst, bytes)?;
         if let Some(pinned) = ranges::pinned_range(src.as_ptr(), bytes, self.core.gpu.id) {
             let (to, from) = (span(&place, dst.0, bytes), span(&pinned, src.as_ptr() as u64, bytes));
-            return self.core.recorder()?.copy(&self.core, to, from, bytes, false);
+            let mut recorder = self.core.recorder()?;
+            let route = recorder.route(bytes);
+            return recorder.copy(&self.core, route, to, from, bytes, false).map(drop);
         }
         let chunk = self.core.uploads.chunk();
         for (i, part) in src.chunks(chunk).enumerate() {
@@ -168,10 +170,9 @@ impl Stream {
             let recorded = self.core.uploads.fill(slice, part).and_then(|()| {
                 let mut recorder = self.core.recorder()?;
                 let from = Span { buffer, offset: slice.offset, start: 0, end: 0 };
-                // The slice must be tagged before its batch can be handed over, so the batch is opened first.
-                let batch = recorder.open(&self.core)?;
+                let route = recorder.route(n);
+                let batch = recorder.copy(&self.core, route, span(&place, at, n), from, n, false)?;
                 self.core.uploads.until(slice, batch);
-                recorder.copy(&self.core, span(&place, at, n), from, n, false)?;
                 // The GPU empties this chunk while the host fills the next.
                 if bytes > chunk as u64 { recorder.submit(&self.core) } else { Ok(()) }
             });
@@ -203,7 +204,9 @@ impl Stream {
         let place = self.device_range("download", src, bytes)?;
         if let Some(pinned) = ranges::pinned_range(dst, bytes, self.core.gpu.id) {
             let (to, from) = (span(&pinned, dst as u64, bytes), span(&place, src.0, bytes));
-            return self.core.recorder()?.copy(&self.core, to, from, bytes, true);
+            let mut recorder = self.core.recorder()?;
+            let route = recorder.route(bytes);
+            return recorder.copy(&self.core, route, to, from, bytes, true).map(drop);
         }
         let chunk = self.core.downloads.chunk() as u64;
         let mut done = 0;
@@ -212,8 +215,8 @@ impl Stream {
             let (slice, buffer) = self.core.downloads.take(&self.core, n)?;
             let to = Span { buffer, offset: slice.offset, start: 0, end: 0 };
             let recorded = self.core.recorder().and_then(|mut recorder| {
-                let batch = recorder.open(&self.core)?;
-                recorder.copy(&self.core, to, span(&place, src.0 + done, n), n, true)?;
+                let route = recorder.route(n);
+                let batch = recorder.copy(&self.core, route, to, span(&place, src.0 + done, n), n, true)?;
                 let target = Target(dst.wrapping_add(done as usize));
                 let action = Action::Copy { dst: target, offset: slice.offset, bytes: n as usize, slice: slice.id };
                 self.core.completions.push(batch, action);
@@ -267,10 +270,7 @@ impl Stream {
     /// device has no timestamps.
     pub fn timestamp(&self) -> Result<Timestamp> {
         let (pool, query) = self.core.queries.take()?;
-        let recorded = self.core.recorder().and_then(|mut recorder| {
-            let batch = recorder.open(&self.core)?;
-            recorder.timestamp(&self.core, pool, query).map(|()| batch)
-        });
+        let recorded = self.core.recorder().and_then(|mut r| r.timestamp(&self.core, pool, query));
         match recorded {
             Ok(batch) => Ok(Timestamp::new(self.core.clone(), pool, query, batch)),
             Err(error) => {

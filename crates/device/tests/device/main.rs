@@ -9,3 +9,4 @@ mod copies;
 mod events;
 mod launches;
 mod memory;
+mod transfers;

@@ -1,7 +1,7 @@
 //! Copies on the transfer queue, beside other work: whatever they overtake or are overtaken by, memory is as if everything
 //! ran in the order of the calls. Where the adapter has no such queue, the one queue stands in for it.
 
-use tfvk_device::{DType, Device, DevicePtr, Tensor};
+use tfvk_device::{AdapterKind, DType, Device, DevicePtr, Tensor};
 
 use crate::common::*;
 
@@ -106,6 +106,50 @@ fn random_program(d: &Device, random: &mut Random, steps: usize) {
     }
     device.iter().for_each(|&p| d.deallocate(p).unwrap());
     d.free_pinned(pinned).unwrap();
+}
+
+/// Long work before a copy, long copies before work: whatever does not wait for the other is seen in the memory.
+#[test]
+fn each_queue_waits_for_the_other() {
+    succeeds(&child("transfers::child_waits", &[("TFVK_EMULATE", "transfer")]));
+}
+
+#[test]
+#[ignore = "run by each_queue_waits_for_the_other"]
+fn child_waits() {
+    let d = open();
+    let n: usize = if d.adapter().kind == AdapterKind::Software { 1 << 17 } else { 1 << 24 };
+    let (a, b) = (vector(&d, n), vector(&d, n));
+    let size = 4 * n as u64;
+    let [ones, back] = [1u8, 0].map(|byte| {
+        let p = d.allocate_pinned(size).unwrap();
+        // SAFETY: the allocation is as large, and nothing uses it yet.
+        let all = unsafe { std::slice::from_raw_parts_mut(p, 4 * n) };
+        all.fill(byte);
+        all
+    });
+    let one = u32::from_ne_bytes([1; 4]);
+    for round in 0..8u32 {
+        // An upload must not pass the launches that wrote there.
+        for i in 0..20 {
+            launch_affine(&d, &b, &a, 1, i);
+        }
+        d.stream().upload(ptr(&a), ones).unwrap();
+        // A launch must not pass the upload of what it reads.
+        launch_affine(&d, &a, &b, 1, round);
+        assert!(read(&d, &b).iter().all(|&x| x == one + round), "an upload and launches, round {round}");
+        // A launch must not pass the download of what it overwrites.
+        // SAFETY: `back` lives past the wait.
+        unsafe { d.stream().download(back.as_mut_ptr(), ptr(&b), size) }.unwrap();
+        launch_affine(&d, &a, &b, 0, 7);
+        d.stream().synchronize().unwrap();
+        let back = back.chunks_exact(4).map(|c| u32::from_ne_bytes(c.try_into().unwrap()));
+        assert!(back.into_iter().all(|x| x == one + round), "a download and a launch, round {round}");
+    }
+    free(&d, &a);
+    free(&d, &b);
+    d.free_pinned(ones.as_mut_ptr()).unwrap();
+    d.free_pinned(back.as_mut_ptr()).unwrap();
 }
 
 /// An event is complete only when the copies before it are, on whichever queue.

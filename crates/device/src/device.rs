@@ -75,6 +75,11 @@ impl Device {
         self.core.free(ptr as u64, PlaceKind::Pinned)
     }
 
+    /// Bytes of device memory that this device has allocated and not freed yet, as the driver rounds them.
+    pub fn memory_allocated(&self) -> u64 {
+        self.core.memory.allocated()
+    }
+
     /// Free and total device memory in bytes, as the driver's budget says or, where it says nothing, as counted here.
     pub fn memory_usage(&self) -> (u64, u64) {
         self.core.memory.usage()

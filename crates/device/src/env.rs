@@ -207,11 +207,7 @@ fn visible(value: Option<String>) -> Result<Option<Vec<usize>>> {
 }
 
 /// A list of names, each a known one.
-fn names(
-    variable: &str,
-    get: impl Fn(&str) -> Option<String>,
-    known: impl Iterator<Item = &'static str>,
-) -> Result<Vec<String>> {
+fn names(variable: &str, get: impl Fn(&str) -> Option<String>, known: impl Iterator<Item = &'static str>) -> Result<Vec<String>> {
     let known: Vec<&str> = known.collect();
     let mut names = Vec::new();
     let value = get(variable).unwrap_or_default();

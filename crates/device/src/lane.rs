@@ -111,9 +111,8 @@ impl Lane {
 
     fn allocate(&self) -> Result<Commands> {
         let (vk, what) = (&self.gpu.vk, "making a command buffer");
-        let info = vk::CommandPoolCreateInfo::default()
-            .queue_family_index(self.family)
-            .flags(vk::CommandPoolCreateFlags::TRANSIENT);
+        let info =
+            vk::CommandPoolCreateInfo::default().queue_family_index(self.family).flags(vk::CommandPoolCreateFlags::TRANSIENT);
         // SAFETY: the device is alive and has that queue family.
         let pool = unsafe { vk.create_command_pool(&info, None) }.map_err(|r| self.gpu.error(r, what))?;
         let info = vk::CommandBufferAllocateInfo::default().command_pool(pool).command_buffer_count(1);

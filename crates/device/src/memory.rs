@@ -42,10 +42,15 @@ impl MemoryBook {
         MemoryBook { live: Mutex::default(), used: Arc::default(), heap, gpu: gpu.clone() }
     }
 
+    /// Bytes that are allocated.
+    pub fn allocated(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
     /// Free and total bytes of the heap that device memory comes from.
     pub fn usage(&self) -> (u64, u64) {
         let total = self.gpu.memory.memory_heaps[self.heap].size;
-        let used = self.used.load(Ordering::Relaxed);
+        let used = self.allocated();
         match self.gpu.heap_budgets().and_then(|b| b.get(self.heap).copied()) {
             // Some drivers count an allocation only once it is touched.
             Some((budget, usage)) => (budget.min(total).saturating_sub(usage.max(used)), total),

@@ -173,15 +173,8 @@ def test_two_devices_threads_forks_interrupts_and_leaving_at_work():
         for value in strategy.experimental_local_results(v):
             assert np.allclose(value.numpy(), [0.7, 1.4])
 
-        # Threads with ops, functions and tensors that go from one device to the other. What takes small integers from the host
-        # is in functions: TensorFlow (2.18, 2.21) sends those of eager ops through one rendezvous for all threads, where
-        # they get mixed up.
+        # Threads with ops, small integers, functions and tensors that go from one device to the other.
         f = tf.function(lambda x, n: tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, tf.tanh(y @ y) * 0.5), [0, x])[1])
-        @tf.function
-        def drawn(size, seed):
-            y = tf.random.stateless_uniform([size], seed)
-            return y, tf.sort(y)
-        total = tf.function(lambda b: tf.reduce_sum(b * 1.0))
         failed = []
         def work(seed):
             try:
@@ -189,15 +182,19 @@ def test_two_devices_threads_forks_interrupts_and_leaving_at_work():
                 here, there = f"/GPU:{seed % 2}", f"/GPU:{1 - seed % 2}"
                 with tf.device(here):
                     first = f(x, tf.constant(5)).numpy()
+                    for i in range(200):
+                        # In host memory: those of several threads must not get mixed up.
+                        n = tf.constant([50 + i + 1000 * seed])
+                        assert int(tf.identity(n)[0]) == int(tf.shape(tf.zeros(n))[0]) == 50 + i + 1000 * seed
                     for i in range(15):
-                        y, ordered = drawn(tf.constant(50 + i), tf.constant([seed, i]))
-                        assert np.allclose(ordered.numpy(), np.sort(y.numpy()))
+                        y = tf.random.stateless_uniform([50 + i], [seed, i])
+                        assert np.allclose(tf.sort(y).numpy(), np.sort(y.numpy()))
                         assert np.array_equal(f(x, tf.constant(5)).numpy(), first)
                         with tf.device(there):
                             z = y + 1.0
                         assert np.allclose(z.numpy() - 1, y.numpy(), atol=1e-6)
                     data = tf.data.Dataset.range(20).map(lambda i: tf.cast(i, tf.float32) * 2, num_parallel_calls=2).batch(6).prefetch(1)
-                    assert sum(float(total(b)) for b in data) == 380
+                    assert sum(float(tf.reduce_sum(b)) for b in data) == 380
             except BaseException as error:
                 failed.append(repr(error) + str(error))
         threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]

@@ -1,4 +1,4 @@
-//! Three changes to TensorFlow's Python side, for what never passes the plug-in's C interface.
+//! Four changes to TensorFlow's Python side, for what never passes the plug-in's C interface.
 //!
 //! - `tf.function(jit_compile=True)` becomes a plain `tf.function`: XLA knows no pluggable device ("Could not find compiler
 //!   for platform"). A function that is called inside another one is dealt with by the graph pass; one that Python calls
@@ -6,18 +6,22 @@
 //! - The `memory_limit` of a logical device is told to `memory_limit`.
 //! - Keras hands the weights of a GRU to CudnnRNN in cuDNN's order of gates only where TensorFlow was built for CUDA, and in
 //!   its own where not; the op cannot tell. The functions that do so (Keras 3's and tf_keras's) are told that it was.
+//! - An eager op is executed as itself and not, as TensorFlow does since 2.9, as a function made around it: such functions
+//!   share one rendezvous, through which arguments in host memory reach an op on a device, and ops of several threads get
+//!   each other's. It is also quicker. The setting is fixed when the context is made, which is after this library is loaded.
 //!
 //! Nothing happens in a process without Python, or without TensorFlow's Python.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 
 use tf_sys::symbol;
+use tfvk_device::log::{Level, enabled};
 use tfvk_device::{Error, Result};
 
 use crate::log;
 use crate::memory_limit::tfvk_memory_limit;
 
-/// `ADDRESS` is that of [`tfvk_memory_limit`].
+/// `ADDRESS` is that of [`tfvk_memory_limit`]; `INFO` whether messages of that level are printed.
 const SCRIPT: &str = r#"
 def _tfvk_install():
     import sys
@@ -72,10 +76,26 @@ def _tfvk_install_gates():
         if getattr(api, 'get_build_info', None) is told:
             api.get_build_info = get_build_info
 
+def _tfvk_install_eager():
+    import sys
+    tfe = sys.modules.get('tensorflow.python.pywrap_tfe')
+    choose = getattr(tfe, 'TFE_ContextOptionsSetRunEagerOpAsFunction', None)
+    made = getattr(sys.modules.get('tensorflow.python.eager.context'), '_context', None)
+    if choose is None or getattr(made, '_initialized', False):
+        if INFO:
+            print('tensorflow-vulkan I: eager ops stay functions, whose int32 arguments several threads can mix up: '
+                + ('this TensorFlow knows no other way' if choose is None else 'TensorFlow was at work before'), file=sys.stderr)
+    elif not hasattr(choose, '_tfvk'):
+        def set_run_eager_op_as_function(options, enable):
+            choose(options, False)
+        set_run_eager_op_as_function._tfvk = True
+        tfe.TFE_ContextOptionsSetRunEagerOpAsFunction = set_run_eager_op_as_function
+
 _tfvk_install()
 _tfvk_install_limits()
 _tfvk_install_gates()
-del _tfvk_install, _tfvk_install_limits, _tfvk_install_gates
+_tfvk_install_eager()
+del _tfvk_install, _tfvk_install_limits, _tfvk_install_gates, _tfvk_install_eager
 "#;
 
 /// Installs them, where there is a Python to change.
@@ -83,7 +103,8 @@ pub fn install() -> Result<()> {
     let all =
         (symbol(c"PyGILState_Ensure"), symbol(c"PyGILState_Release"), symbol(c"PyRun_SimpleString"), symbol(c"Py_IsInitialized"));
     let address = tfvk_memory_limit as *const () as usize;
-    let script = CString::new(SCRIPT.replace("ADDRESS", &address.to_string()));
+    let info = if enabled(Level::Info) { "True" } else { "False" };
+    let script = CString::new(SCRIPT.replace("ADDRESS", &address.to_string()).replace("INFO", info));
     let script = script.map_err(|_| Error::internal("a script with a zero byte"))?;
     let (Some(ensure), Some(release), Some(run), Some(initialized)) = all else { return Ok(()) };
     // SAFETY: CPython's documented functions, with their types; the lock is taken before the interpreter is used.

@@ -4,6 +4,7 @@ import numpy as np
 from table import Tol, case, const, t, uniform
 
 DOUBLES = ("float32", "float64")
+COMPLEX = ("complex64", "complex128")
 NEAR = Tol("norm", 1e-10, 2e-4)
 SQUARES = (1, 2, 3, 7, 33, 130)
 
@@ -48,4 +49,20 @@ def squares():
     yield case("MatrixTriangularSolve", DOUBLES, {"matrix": t(3, 4, 4, dist=uniform(0.5, 1.5)), "rhs": t(2, 1, 4, 2)}, {"lower": True, "adjoint": False}, tol=NEAR, tag="broadcast", special=False)
 
 
-CASES = [*rows(), *squares()]
+def spectra():
+    """Vectors have open signs: the ops crate's own tests look at them."""
+    for shape in ((1, 1), (2, 2), (2, 7, 7), (3, 5, 5), (40, 40), (0, 0)):
+        for vectors in (False, True):
+            yield case("SelfAdjointEigV2", DOUBLES + COMPLEX, {"input": t(*shape)}, {"compute_v": vectors}, tol=NEAR, tag=f"{shape} {vectors}", special=False, outputs=(0,))
+    for shape in ((1, 1), (2, 7, 4), (2, 4, 7), (9, 9), (40, 12), (3, 90), (2, 3, 5, 2), (0, 3)):
+        for vectors in (False, True):
+            for full in (False, True):
+                yield case("Svd", DOUBLES, {"input": t(*shape)}, {"compute_uv": vectors, "full_matrices": full}, tol=NEAR, tag=f"{shape} {vectors} {full}", special=False, outputs=(0,))
+    graded = const((np.random.default_rng(5).normal(size=(12, 8)) @ np.diag(10.0 ** -np.arange(8))).tolist(), None)
+    yield case("Svd", DOUBLES, {"input": graded}, {"compute_uv": True, "full_matrices": False}, tol=NEAR, tag="graded", outputs=(0,))
+    huge = const((np.random.default_rng(6).normal(size=(6, 6)) * 1e25).tolist(), None)
+    yield case("Svd", DOUBLES, {"input": huge}, {"compute_uv": True, "full_matrices": True}, tol=NEAR, tag="huge", outputs=(0,))
+    yield case("SelfAdjointEigV2", DOUBLES, {"input": huge}, {"compute_v": True}, tol=NEAR, tag="huge", outputs=(0,))
+
+
+CASES = [*rows(), *squares(), *spectra()]

@@ -1,8 +1,12 @@
 //! Linear algebra on the matrices of a batch, each by one workgroup: factorisations, solving, determinants.
 
+mod eig;
 mod factor;
 mod qr;
 mod solve;
+mod svd;
+#[cfg(test)]
+mod tests;
 
 use tfvk_device::{DType, Error, Result, Shape};
 
@@ -12,11 +16,15 @@ use crate::{KernelDef, TypeConstraint, t};
 const THREADS: u32 = 128;
 
 const T: &[TypeConstraint] = &[t("T", &[DType::F32, DType::F64])];
+const NUMBERS: &[TypeConstraint] = &[t("T", &[DType::F32, DType::F64, DType::C64, DType::C128])];
 const LU: &[TypeConstraint] = &[t("T", &[DType::F32, DType::F64]), t("output_idx_type", &[DType::I32])];
 
 /// The family's kernels.
 pub const KERNELS: &[KernelDef] = &[
     KernelDef::kernel("Qr", T, qr::make),
+    KernelDef::kernel("SelfAdjointEigV2", NUMBERS, eig::make),
+    KernelDef::kernel("Svd", T, svd::make),
+    KernelDef::kernel("BatchSvd", T, svd::make),
     KernelDef::kernel("Cholesky", T, factor::cholesky),
     KernelDef::kernel("Lu", LU, factor::lu),
     KernelDef::kernel("MatrixDeterminant", T, factor::determinant),

@@ -1,9 +1,9 @@
 //! Qr.
 
 use smallvec::smallvec;
-use tfvk_device::{Args, Kernel, Result, Shape};
+use tfvk_device::{Args, Kernel, Result, Shape, Tensor};
 
-use super::{THREADS, batch_shape, matrices};
+use super::{Matrices, THREADS, batch_shape, matrices};
 use crate::copy::copy_bytes;
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
 
@@ -36,9 +36,19 @@ impl OpKernel for Qr {
         if a.num_elements() > 0 {
             copy_bytes(ctx.device(), ctx.stream(), work.device_ptr()?, a.device_ptr()?, a.bytes())?;
         }
-        let mut args = Args::new();
-        args.read_write(&work)?.read_write(&tau)?.write(&q)?.write(&r)?;
-        args.u32(m.batch).u32(m.rows).u32(m.columns).u32(inner).u32(inner);
-        ctx.stream().launch_linear(self.kernel, &[THREADS, 1, 1], &args, u64::from(m.batch))
+        launch(ctx, self.kernel, [&work, &tau, &q, &r], m, inner)
     }
+}
+
+/// Factors the matrices in `a`, which is destroyed, to `q` [batch, rows, inner] and `r` [batch, inner, columns]; `tau` is scratch,
+/// [batch, least of rows and columns].
+pub(super) fn factor(ctx: &Compute<'_>, a: &Tensor, tau: &Tensor, q: &Tensor, r: &Tensor, m: Matrices, inner: u32) -> Result<()> {
+    launch(ctx, shader::QR.get(&[a.dtype.into()])?, [a, tau, q, r], m, inner)
+}
+
+fn launch(ctx: &Compute<'_>, kernel: &Kernel, [a, tau, q, r]: [&Tensor; 4], m: Matrices, inner: u32) -> Result<()> {
+    let mut args = Args::new();
+    args.read_write(a)?.read_write(tau)?.write(q)?.write(r)?;
+    args.u32(m.batch).u32(m.rows).u32(m.columns).u32(inner).u32(inner);
+    ctx.stream().launch_linear(kernel, &[THREADS, 1, 1], &args, u64::from(m.batch))
 }

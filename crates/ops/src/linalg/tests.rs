@@ -119,8 +119,8 @@ fn singular_vectors_give_the_matrix_back() {
         for (full, low_rank) in [(false, false), (true, false), (true, true)] {
             let mut a = numbers(2 * rows * columns, (rows * 100 + columns) as u64);
             if low_rank {
-                for i in 0..rows * columns {
-                    a[i] = (i / columns + 1) as f32 * (i % columns + 2) as f32;
+                for (i, x) in a[..rows * columns].iter_mut().enumerate() {
+                    *x = (i / columns + 1) as f32 * (i % columns + 2) as f32;
                 }
             }
             let input = upload(&local, DType::F32, &[2, rows as i64, columns as i64], &a);

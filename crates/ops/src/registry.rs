@@ -37,6 +37,8 @@ pub const FAMILIES: &[&[KernelDef]] = &[
     crate::reduce::OPS,
     crate::reduce::ARG_OPS,
     crate::reduce::cumulative::OPS,
+    crate::reduce::check::OPS,
+    crate::reduce::histogram::OPS,
     crate::nn::softmax::OPS,
     crate::nn::cross_entropy::OPS,
     crate::nn::bias::OPS,

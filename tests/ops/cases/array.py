@@ -1,5 +1,5 @@
 """Array ops: elements moved, repeated, joined, cut, reordered; diagonals; what is made from a shape."""
-from table import BOOL, COMPLEX, EXACT, FLOATS, REALS, case, const, t, ulps, var
+from table import BOOL, COMPLEX, EXACT, FLOATS, REALS, Tol, case, const, t, ulps, var
 
 ALL = REALS + BOOL + COMPLEX + ("complex128",)
 FEW = ("float32", "bool", "bfloat16", "complex128", "int64", "uint8", "int32")
@@ -156,4 +156,14 @@ def diagonals():
     yield case("MatrixDiagPartV2", ("float32",), {"input": t(4, 6), "k": const([-1, 1]), "padding_value": t()}, tol=EXACT)
 
 
-CASES = [*transposes(), *slices(), *joins(), *borders(), *repeats(), *orders(), *diagonals()]
+def vectors():
+    cubic = tuple(d for d in ALL if d not in ("bool", "complex64", "complex128"))
+    yield case("Cross", cubic, {"a": t("N", 3), "b": t("N", 3)}, tol=Tol("norm", 1e-15, 1e-6, 2e-3, 1.6e-2), dims={"N": (5, 0, 1, 300)}, special=False)
+    yield case("Cross", ("float32",), {"a": t(3), "b": t(3)}, tol=Tol("norm", 0, 1e-6), special=False, tag="one")
+    yield case("Cross", ("float32",), {"a": t(2, 4), "b": t(2, 4)}, special=False, tag="of four", refused=True)
+    yield case("Cross", ("float32",), {"a": t(3), "b": t(2, 3)}, special=False, tag="shapes", refused=True)
+    for shape, perm in (((3, 5), [1, 0]), ((2, 3, 4), [2, 0, 1]), ((2, 3, 4), [0, 1, 2]), ((), []), ((70, 130), [1, 0])):
+        yield case("ConjugateTranspose", ("complex64", "complex128", "float32", "bool", "int64"), {"x": t(*shape), "perm": const(perm)}, tol=EXACT, tag=str(perm) + str(shape), special=False)
+
+
+CASES = [*vectors(), *transposes(), *slices(), *joins(), *borders(), *repeats(), *orders(), *diagonals()]

@@ -65,4 +65,23 @@ def spectra():
     yield case("SelfAdjointEigV2", DOUBLES, {"input": huge}, {"compute_v": True}, tol=NEAR, tag="huge", outputs=(0,))
 
 
-CASES = [*rows(), *squares(), *spectra()]
+def tridiagonal():
+    for batch, n, k in (((), 1, 1), ((), 2, 3), ((2, 3), 7, 2), ((), 200, 1), ((4,), 33, 5), ((), 3, 0)):
+        one = t(*batch, 1, n)
+        inputs = {"superdiag": one, "maindiag": one, "subdiag": one, "rhs": t(*batch, n, k)}
+        yield case("TridiagonalMatMul", DOUBLES + COMPLEX, inputs, tol=NEAR, tag=f"{batch} {n} {k}", special=False)
+        for pivoting in (False, True):
+            r = np.random.default_rng(n)
+            # Without exchanges the main diagonal has to dominate.
+            d = r.normal(size=(*batch, 3, n)) + (0 if pivoting else 4) * np.array([[0], [1], [0]])
+            inputs = {"diagonals": const(d.tolist(), None), "rhs": t(*batch, n, k)}
+            yield case("TridiagonalSolve", DOUBLES + COMPLEX, inputs, {"partial_pivoting": pivoting}, tol=Tol("norm", 1e-9, 2e-3), tag=f"{batch} {n} {k} {pivoting}", special=False)
+    zero = {"diagonals": const(np.zeros((3, 4)).tolist(), None), "rhs": t(4, 2)}
+    yield case("TridiagonalSolve", DOUBLES, zero, {"partial_pivoting": True}, tag="singular", special=False)
+    exchanged = {"diagonals": const([[1, 2, 3, 0], [0, 0, 0, 0], [0, 4, 5, 6]], None), "rhs": t(4, 2)}
+    yield case("TridiagonalSolve", DOUBLES, exchanged, {"partial_pivoting": True}, tol=NEAR, tag="exchanged", special=False)
+    for tag, diagonals, rhs in (("rows", (2, 4), (4, 2)), ("length", (3, 4), (5, 2)), ("batch", (2, 3, 4), (4, 2))):
+        yield case("TridiagonalSolve", DOUBLES[:1], {"diagonals": t(*diagonals), "rhs": t(*rhs)}, special=False, tag=tag, refused=True)
+
+
+CASES = [*rows(), *squares(), *spectra(), *tridiagonal()]

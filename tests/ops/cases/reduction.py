@@ -28,7 +28,24 @@ def arg_reduction(op):
     yield case(op, BOOL, {"input": t(6, 9), "dimension": const(1)}, {"output_type": "int64"}, tag="bool")
 
 
+def checks():
+    """Numbers that are refused, and counted."""
+    for op in ("CheckNumerics", "CheckNumericsV2"):
+        yield case(op, FLOATS, {"tensor": t("N", 7)}, {"message": "these"}, tol=EXACT, dims={"N": (5, 0, 1, 4099)}, special=False)
+        for tag, bad in (("infinity", [1.0, float("inf")]), ("NaN", [float("nan"), 1.0]), ("both", [float("-inf"), float("nan"), float("inf")])):
+            yield case(op, FLOATS, {"tensor": const(bad, None)}, {"message": "these"}, tag=tag, refused=True)
+    for dist in (normal(), uniform(-10.0, 10.0)):
+        for bins in (1, 5, 1000, 3000):
+            inputs = {"values": t("N", dist=dist), "value_range": const([-1.5, 1.7], None), "nbins": const(bins)}
+            yield case("HistogramFixedWidth", ("float32", "float64"), inputs, dims={"N": (5, 0, 1, 40999)}, special=False, tag=f"{dist.name} {bins}")
+    infinite = {"values": const([float("inf"), float("-inf"), 0.0, 1.0, 5.0, -0.0], None), "value_range": const([0, 5], None), "nbins": const(5)}
+    yield case("HistogramFixedWidth", ("float32", "float64"), infinite, tag="infinities")
+    for tag, ends, bins in (("range", [5, 5], 5), ("bins", [1, 5], 0)):
+        yield case("HistogramFixedWidth", ("float32",), {"values": t(3), "value_range": const(ends, None), "nbins": const(bins)}, tag=tag, special=False, refused=True)
+
+
 CASES = [
+    *checks(),
     *reduction("Sum", FLOATS + ("int32", "int64") + COMPLEX, ACCUM, special="finite"),
     *reduction("Mean", FLOATS + ("int32", "int64"), ACCUM, special="finite"),
     *reduction("Prod", FLOATS + ("int32", "int64"), ACCUM, dist=uniform(0.9, 1.1), special=False),

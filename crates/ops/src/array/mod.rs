@@ -6,6 +6,7 @@
 mod band_part;
 mod bitcast;
 mod broadcast;
+mod cross;
 mod diag;
 mod fill;
 mod join;
@@ -30,7 +31,7 @@ pub(crate) use one_hot::count;
 
 use tfvk_device::DType::{self, *};
 
-use crate::types::{ALL, ALL_BUT_INT32, INT32, NUMBER};
+use crate::types::{ALL, ALL_BUT_INT32, INT32, NUMBER, REAL};
 use crate::{KernelDef, t};
 
 /// Everything but the int32 and int64 that TensorFlow serves in host memory itself.
@@ -52,6 +53,7 @@ const RANGE: &[DType] = &[I64, F16, BF16, F32, F64];
 pub const OPS: &[KernelDef] = &[
     k("Bitcast", &[t("T", ALL), t("type", ALL)], bitcast::bitcast),
     k("Transpose", T_ALL, transpose::transpose).host(&["perm"]),
+    k("ConjugateTranspose", T_ALL, transpose::conjugate_transpose).host(&["perm"]),
     // Slices.
     k("Slice", T_DEVICE, slice::slice).host(&["begin", "size"]),
     k("StridedSlice", T_DEVICE, slice::strided_slice).host(&["begin", "end", "strides"]),
@@ -104,6 +106,7 @@ pub const OPS: &[KernelDef] = &[
     k("BatchToSpace", T_ALL, space::batch_to_space).host(&["crops"]),
     k("SpaceToDepth", T_ALL, space::space_to_depth),
     k("DepthToSpace", T_ALL, space::depth_to_space),
+    k("Cross", &[t("T", REAL)], cross::cross),
     // Diagonals.
     k("Diag", T_ALL, diag::diag),
     k("DiagPart", T_ALL, diag::diag_part),

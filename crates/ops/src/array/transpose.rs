@@ -1,17 +1,50 @@
 //! Transpose and ConjugateTranspose: output axis `i` is input axis `perm[i]`.
 
-use smallvec::SmallVec;
-use tfvk_device::{Error, Result};
+use smallvec::{SmallVec, smallvec};
+use tfvk_device::{Args, DType, Error, Result};
 
-use super::mover::{Mover, Moving, Program};
+use super::mover::{Mover, Moving, Program, threads};
+use super::one_hot::count;
 use super::view::{Axes, View};
-use crate::{Inputs, OpKernel, OpKernelConstruction};
+use crate::copy::permute;
+use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
 
 struct Transpose;
 
 /// The kernel of Transpose.
 pub fn transpose(_: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
     Ok(Box::new(Moving(Transpose)))
+}
+
+/// The kernel of ConjugateTranspose.
+pub fn conjugate_transpose(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
+    match node.dtype("T")? {
+        DType::C64 | DType::C128 => Ok(Box::new(Conjugated)),
+        _ => transpose(node),
+    }
+}
+
+/// Transposed complex numbers, conjugated where they lie then.
+struct Conjugated;
+
+impl OpKernel for Conjugated {
+    fn outputs(&self, inputs: &Inputs<'_>) -> Result<Outputs> {
+        let x = inputs.shape(0)?;
+        let perm = permutation(&inputs.host_ints(1)?, x.rank())?;
+        Ok(smallvec![Output::Shape(perm.iter().map(|&p| x[p]).collect())])
+    }
+
+    fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
+        let (x, y) = (ctx.input(0)?, ctx.output(0)?);
+        let perm = permutation(&ctx.inputs().host_ints(1)?, x.shape.rank())?;
+        permute(ctx.device(), ctx.stream(), &x, &y, &perm)?;
+        let n = count(&y.shape)?;
+        let threads = threads(ctx);
+        let mut args = Args::new();
+        args.read_write(&y)?.u32(n).u32(0);
+        let kernel = shader::CONJUGATE.get(&[y.dtype.into()])?;
+        ctx.stream().launch_linear(kernel, &[threads, 1, 1], &args, n.div_ceil(threads).into())
+    }
 }
 
 /// `perm` as axes of a tensor of `rank`, negative ones counted from the end.

@@ -7,6 +7,7 @@ mod solve;
 mod svd;
 #[cfg(test)]
 mod tests;
+mod tridiagonal;
 
 use tfvk_device::{DType, Error, Result, Shape};
 
@@ -24,7 +25,8 @@ pub const KERNELS: &[KernelDef] = &[
     KernelDef::kernel("Qr", T, qr::make),
     KernelDef::kernel("SelfAdjointEigV2", NUMBERS, eig::make),
     KernelDef::kernel("Svd", T, svd::make),
-    KernelDef::kernel("BatchSvd", T, svd::make),
+    KernelDef::kernel("TridiagonalSolve", NUMBERS, tridiagonal::solve),
+    KernelDef::kernel("TridiagonalMatMul", NUMBERS, tridiagonal::product),
     KernelDef::kernel("Cholesky", T, factor::cholesky),
     KernelDef::kernel("Lu", LU, factor::lu),
     KernelDef::kernel("MatrixDeterminant", T, factor::determinant),

@@ -10,7 +10,14 @@ R magnitude(T a) {
     R ratio = high > R(0) ? low / high : R(0);
     return high * sqrt(R(1) + ratio * ratio);
 }
+T quotient(T a, T b) {
+    // b is scaled first, so that its square stays in range.
+    R size = max(abs(b.x), abs(b.y));
+    T c = b / size;
+    return product(a, conjugate(c)) / ((c.x * c.x + c.y * c.y) * size);
+}
 #else
+T quotient(T a, T b) { return a / b; }
 T product(T a, T b) { return a * b; }
 T conjugate(T a) { return a; }
 T of_real(R x) { return x; }

@@ -2,7 +2,9 @@
 
 mod arg;
 pub mod axes;
+pub mod check;
 pub mod cumulative;
+pub mod histogram;
 mod host;
 pub mod reducer;
 

@@ -1,4 +1,6 @@
 """Gather, scatter and segment ops."""
+import numpy as np
+
 from table import BOOL, COMPLEX, EXACT, FLOATS, REALS, case, const, t, uniform, var
 
 ALL = REALS + BOOL + COMPLEX
@@ -93,4 +95,26 @@ def segments():
     yield case("Bincount", counted, {"arr": index(300, high=9), "size": const(8), "weights": const([], None)}, tag="counts")
 
 
-CASES = [*gathers(), *scatters(), *segments()]
+def sparse_products():
+    kinds = FLOATS + ("complex64", "complex128")
+    for rows, inner, columns, n in ((3, 4, 5, 7), (1, 1, 1, 1), (50, 40, 33, 300), (7, 9, 0, 5), (5, 6, 3, 0), (300, 2, 1, 5000), (2, 300, 70, 5000)):
+        r = np.random.default_rng(n)
+        # Unordered, and some places twice.
+        places = np.stack([r.integers(0, rows, n), r.integers(0, inner, n)], 1)
+        for a in (False, True):
+            for b in (False, True):
+                for dtype in ("int32", "int64"):
+                    if n > 10 and (a != b or dtype == "int32"):
+                        continue
+                    inputs = {
+                        "a_indices": const((places[:, ::-1] if a else places).reshape(n, 2), dtype), "a_values": t(n, special=False),
+                        "a_shape": const([inner, rows] if a else [rows, inner], "int64"), "b": t(*((columns, inner) if b else (inner, columns)), special=False),
+                    }
+                    few = kinds if n < 1000 else ("float32", "complex64")
+                    yield case("SparseTensorDenseMatMul", few, inputs, {"adjoint_a": a, "adjoint_b": b}, tag=f"{rows} {inner} {columns} {n} {a} {b} {dtype}")
+    right = {"a_indices": const([[0, 1], [2, 0]], "int64"), "a_values": t(2), "a_shape": const([3, 2], "int64"), "b": t(2, 4)}
+    for tag, other in (("inner", {"b": t(3, 4)}), ("shape", {"a_shape": const([3], "int64")}), ("vector", {"b": t(2)}), ("count", {"a_values": t(3)})):
+        yield case("SparseTensorDenseMatMul", ("float32",), {**right, **other}, tag=tag, special=False, refused=True)
+
+
+CASES = [*gathers(), *scatters(), *segments(), *sparse_products()]

@@ -1,4 +1,6 @@
 """Images: resizing, cropping, projective transforms, colours, patches. Positions are exact, so few tolerances are needed."""
+import numpy as np
+
 from table import EXACT, FLOATS, REALS, Tol, case, const, t, ulps, uniform
 
 RESIZED = tuple(d for d in REALS if d not in ("uint32", "uint64"))
@@ -89,4 +91,29 @@ def patches():
             yield case("ExtractImagePatches", kinds, {"images": t("B", 9, 8, "C")}, {**attrs, "padding": padding}, tol=EXACT, dims={"B": (2, 0, 1), "C": (3, 1)}, tag=f"{padding} {k} {s} {r}", special=False)
 
 
-CASES = [*resizes(), *crops(), *projections(), *colours(), *patches()]
+def suppressions():
+    r = np.random.default_rng(1)
+    for n in (1, 7, 60, 300, 5000):
+        corners = r.uniform(0, 1, (n, 2))
+        sizes = r.uniform(-0.3, 0.3, (n, 2))
+        boxes = const(np.concatenate([corners, corners + sizes], 1).round(4).tolist(), None)
+        # Few different scores: of equal ones the first comes first.
+        scores = const((r.integers(0, 40, n) / 40).tolist(), None)
+        for most, overlap, least in ((5, 0.5, 0.0), (1000, 0.3, 0.25), (1000, 0.0, float("-inf")), (20, 1.0, 0.5), (0, 0.5, 0.0), (3, 0.5, 2.0)):
+            if n > 1000 and most > 100 and overlap > 0.5:
+                continue
+            inputs = {"boxes": boxes, "scores": scores, "max_output_size": const(most), "iou_threshold": const(overlap, "float32")}
+            tag = f"{n} {most} {overlap} {least}"
+            yield case("NonMaxSuppressionV2", ("float32",), inputs, tol=EXACT, tag=tag)
+            inputs = {**inputs, "score_threshold": const(least, "float32")}
+            yield case("NonMaxSuppressionV3", ("float32",), inputs, tol=EXACT, tag=tag)
+            for pad in (False, True):
+                yield case("NonMaxSuppressionV4", ("float32",), inputs, {"pad_to_max_output_size": pad}, tol=EXACT, tag=f"{tag} {pad}")
+    none = {"boxes": t(0, 4), "scores": t(0), "max_output_size": const(3), "iou_threshold": const(0.5, "float32"), "score_threshold": const(0.0, "float32")}
+    yield case("NonMaxSuppressionV3", ("float32",), none, tag="none")
+    yield case("NonMaxSuppressionV4", ("float32",), none, {"pad_to_max_output_size": True}, tag="none")
+    for tag, other in (("overlap", {"iou_threshold": const(1.5, "float32")}), ("boxes", {"boxes": t(3, 5)}), ("scores", {"scores": t(4)}), ("size", {"max_output_size": const(-1)})):
+        yield case("NonMaxSuppressionV3", ("float32",), {**none, "boxes": t(3, 4), "scores": t(3), **other}, tag=tag, special=False, refused=True)
+
+
+CASES = [*suppressions(), *resizes(), *crops(), *projections(), *colours(), *patches()]

@@ -7,10 +7,11 @@ mod scatter;
 mod segment;
 mod segment_ops;
 mod sparse_grad;
+mod sparse_matmul;
 mod sparse_to_dense;
 mod stitch;
 
-use crate::types::{ALL, ALL_BUT_INT32, FLOAT, NUMBER, REAL};
+use crate::types::{ALL, ALL_BUT_INT32, FLOAT, FLOAT_COMPLEX, INDEX, NUMBER, REAL};
 use crate::{KernelDef, TypeConstraint, t};
 use gather as g;
 use scatter::scatter;
@@ -71,6 +72,8 @@ pub const OPS: &[KernelDef] = &[
     k("SparseToDense", T_ALL, sparse_to_dense::sparse_to_dense).host(&["output_shape", "default_value"]),
     k("Bincount", T_COUNTED, bincount::bincount).host(&["size"]),
     k("DenseBincount", T_COUNTED, bincount::dense_bincount).host(&["size"]),
+    k("SparseTensorDenseMatMul", &[t("T", FLOAT_COMPLEX), t("Tindices", INDEX)], sparse_matmul::sparse_tensor_dense_mat_mul)
+        .host(&["a_shape"]),
     // Segments.
     k("UnsortedSegmentSum", T_NUMBER, segment).host(&["num_segments"]),
     k("UnsortedSegmentProd", T_NUMBER, segment).host(&["num_segments"]),

@@ -5,6 +5,7 @@ mod crop;
 mod patches;
 mod projective;
 mod resize;
+mod suppress;
 
 use tfvk_device::DType::{self, BF16, F16, F32, F64, I8, I16, I32, I64, U8, U16};
 
@@ -33,6 +34,8 @@ const PROJECTED: &[TypeConstraint] = &[t("dtype", &[U8, I32, I64, F16, BF16, F32
 const ADJUSTED: &[TypeConstraint] = &[t("T", &[F16, F32])];
 const FLOAT: &[TypeConstraint] = &[t("T", types::FLOAT)];
 
+const BOXES: &[TypeConstraint] = &[t("T", &[F32]), t("T_threshold", &[F32])];
+
 /// The family's kernels.
 pub const KERNELS: &[KernelDef] = &[
     KernelDef::kernel("ResizeBilinear", RESIZED, resize::bilinear).host(&["size"]),
@@ -51,5 +54,16 @@ pub const KERNELS: &[KernelDef] = &[
     KernelDef::kernel("AdjustSaturation", ADJUSTED, colour::saturation),
     KernelDef::kernel("RGBToHSV", FLOAT, colour::rgb_to_hsv),
     KernelDef::kernel("HSVToRGB", FLOAT, colour::hsv_to_rgb),
+    KernelDef::kernel("NonMaxSuppressionV2", BOXES, suppress::make).host(&["max_output_size", "iou_threshold"]),
+    KernelDef::kernel("NonMaxSuppressionV3", BOXES, suppress::make).host(&[
+        "max_output_size",
+        "iou_threshold",
+        "score_threshold",
+    ]),
+    KernelDef::kernel("NonMaxSuppressionV4", BOXES, suppress::make).host(&[
+        "max_output_size",
+        "iou_threshold",
+        "score_threshold",
+    ]),
     KernelDef::kernel("ExtractImagePatches", &[t("T", types::ALL)], patches::make),
 ];

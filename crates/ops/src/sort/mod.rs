@@ -7,6 +7,7 @@ mod scan;
 mod search;
 mod topk;
 
+pub(crate) use find::read_u32;
 pub(crate) use radix::{Sorted, sort};
 pub(crate) use search::search;
 

@@ -1,4 +1,4 @@
-"""Random functions of element-wise operators and updates of variables, run with the graph pass and without it: `python random_graphs.py FIRST COUNT`.
+"""Random functions of element-wise operators, reductions and updates of variables, run with the graph pass and without it: `python random_graphs.py FIRST COUNT`.
 
 The two must agree to the last bit (but for the sign of a NaN, which Vulkan leaves open), and where the function is smooth, with TensorFlow's CPU within rounding. A function is
 made by its number alone, so that a failure can be looked at again.
@@ -101,8 +101,18 @@ class Made:
             what = r.random()
             if what < 0.45:
                 new = r.choice(one)(r.choice(recent))
-            elif what < 0.9:
+            elif what < 0.87:
                 new = r.choice(two)(r.choice(recent), r.choice(values))
+            elif what < 0.89:
+                reduce = r.choice([tf.reduce_sum, tf.reduce_mean, tf.reduce_max, tf.reduce_min])
+                x = tf.tanh(r.choice(recent))
+                new = reduce(x, [r.randrange(x.shape.rank)] if x.shape.rank else [], keepdims=True)
+            elif what < 0.92:
+                # A normalisation, or a part of one.
+                x = r.choice(recent)
+                axes = r.sample(range(x.shape.rank), r.randint(0, min(2, x.shape.rank)))
+                mean = tf.reduce_mean(x, axes, keepdims=True)
+                new = mean if r.random() < 0.3 else (x - mean) * tf.math.rsqrt(tf.reduce_mean(tf.math.squared_difference(x, mean), axes, keepdims=True) + 0.1)
             elif what < 0.95:
                 x = r.choice(recent)
                 new = tf.add_n([x * 0.5, tf.tanh(x), tf.sigmoid(x)])

@@ -172,6 +172,36 @@ def test_updates_of_many_small_variables_are_one_node():
     assert out == plain and told
 
 
+def test_a_layer_normalization_is_one_node_each_way():
+    out, plain, told = both("""
+        import os
+        from tensorflow.python.eager import context
+        rng = np.random.default_rng(0)
+        @tf.function
+        def f(x, gamma, beta, w):
+            with tf.GradientTape() as tape:
+                tape.watch([x, gamma, beta])
+                mean, variance = tf.nn.moments(x, [-1], keepdims=True)
+                scale = tf.math.rsqrt(variance + 1e-5) * gamma
+                y = x * scale + (beta - mean * scale)
+                loss = tf.reduce_sum(y * w)
+            return (y, *tape.gradient(loss, [x, gamma, beta]))
+        values = [rng.normal(size=s).astype(np.float32) for s in [(8, 5, 64), (64,), (64,), (8, 5, 64)]]
+        context.context().enable_run_metadata()
+        with tf.device("/GPU:0"):
+            got = f(*[tf.constant(v) for v in values])
+            print([t.numpy().tobytes().hex() for t in got])
+        nodes = [n for g in context.context().export_run_metadata().function_graphs for p in g.partition_graphs for n in p.node]
+        if os.environ.get("TFVK_FUSION") != "0":
+            assert not [n.op for n in nodes if n.op in ("Mean", "SquaredDifference", "Rsqrt", "RsqrtGrad")], [n.op for n in nodes]
+            assert len([n for n in nodes if n.op == "_VkElementwise"]) <= 4, [n.op for n in nodes]
+        with tf.device("/CPU:0"):
+            for a, b in zip(got, f(*values)):
+                assert np.allclose(a, b, rtol=1e-4, atol=1e-4)
+    """)
+    assert out == plain and told
+
+
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_random_functions(first):
     """With fusion and without, to the last bit; see random_graphs.py."""

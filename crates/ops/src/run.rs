@@ -90,7 +90,8 @@ fn missing(index: usize, n: usize) -> Error {
     Error::internal(format!("input {index} of a node that has {n}"))
 }
 
-fn host_ints(t: &Tensor) -> Result<SmallVec<[i64; 8]>> {
+/// The elements of an integer tensor in host memory.
+pub(crate) fn host_ints(t: &Tensor) -> Result<SmallVec<[i64; 8]>> {
     match t.dtype {
         DType::I32 => Ok(t.host::<i32>()?.iter().map(|&v| i64::from(v)).collect()),
         DType::I64 => Ok(SmallVec::from_slice(t.host::<i64>()?)),

@@ -55,8 +55,8 @@ pub struct Signature {
 
 /// The ops that are not TensorFlow's, in the table's format.
 const OWN: &str = "\
-_VkElementwise|args:[Tin]|results:[Tout]|Tin:list(type) Tout:list(type) program:string
-_VkUpdate|variables:N*resource args:[Tin]|results:[Tout]|N:int Tin:list(type) Tout:list(type) program:string";
+_VkElementwise|args:[Tin] axes:A*int32|results:[Tout]|A:int Tin:list(type) Tout:list(type) program:string
+_VkUpdate|variables:N*resource args:[Tin] axes:A*int32|results:[Tout]|N:int A:int Tin:list(type) Tout:list(type) program:string";
 
 /// The signature of an op, if the table has it.
 pub fn signature(op: &str) -> Option<&'static Signature> {

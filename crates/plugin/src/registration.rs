@@ -171,9 +171,10 @@ unsafe extern "C" fn delete(kernel: *mut c_void) {
 
 /// Tells TensorFlow the operators that the graph pass puts in the place of several.
 fn define_fused(tf: &'static Api) -> Result<()> {
-    define(tf, FUSED_OP, false, &[c"Tin: list(type) >= 1", c"Tout: list(type) >= 1", c"program: string"], &[c"args: Tin"])?;
-    let attributes = [c"N: int >= 1", c"Tin: list(type) >= 0", c"Tout: list(type) >= 0", c"program: string"];
-    define(tf, UPDATE_OP, true, &attributes, &[c"variables: N * resource", c"args: Tin"])
+    let attributes = [c"A: int >= 0", c"Tin: list(type) >= 1", c"Tout: list(type) >= 1", c"program: string"];
+    define(tf, FUSED_OP, false, &attributes, &[c"args: Tin", c"axes: A * int32"])?;
+    let attributes = [c"N: int >= 1", c"A: int >= 0", c"Tin: list(type) >= 0", c"Tout: list(type) >= 0", c"program: string"];
+    define(tf, UPDATE_OP, true, &attributes, &[c"variables: N * resource", c"args: Tin", c"axes: A * int32"])
 }
 
 fn define(tf: &'static Api, op: &str, stateful: bool, attributes: &[&CStr], inputs: &[&CStr]) -> Result<()> {

@@ -2,7 +2,7 @@
 //! updates variables too. Not TensorFlow's:
 //!
 //! ```text
-//! _VkElementwise  inputs args: Tin; outputs results: Tout; attributes Tin, Tout: list(type), program: string
+//! _VkElementwise  inputs args: Tin, axes: A * int32; outputs results: Tout; attributes Tin, Tout: list(type), program: string
 //! _VkUpdate       the same after inputs variables: N * resource
 //! ```
 //!
@@ -15,8 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use smallvec::SmallVec;
 use tfvk_device::{DType, Error, Result, Tensor};
 
-use super::plan::{Given, Place, Plan, plan, types};
+use super::plan::{Axes, Given, Place, Plan, plan, types};
 use crate::expr::{ASSIGN, Chain, launch_again};
+use crate::run::host_ints;
 use crate::{Compute, Inputs, KernelDef, OpKernel, OpKernelConstruction, Output, Outputs};
 
 /// The op without variables.
@@ -32,8 +33,10 @@ const VERSION: &str = "1; ";
 const FORWARD: &[usize] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 
 /// The ops.
-pub const FUSED: &[KernelDef] =
-    &[KernelDef::kernel(FUSED_OP, &[], make).forwards(FORWARD), KernelDef::kernel(UPDATE_OP, &[], make).host(&["variables"])];
+pub const FUSED: &[KernelDef] = &[
+    KernelDef::kernel(FUSED_OP, &[], make).forwards(FORWARD).host(&["axes"]),
+    KernelDef::kernel(UPDATE_OP, &[], make).host(&["variables", "axes"]),
+];
 
 /// The value of the attribute `program` for a chain.
 pub fn fused_text(chain: &Chain) -> String {
@@ -78,22 +81,26 @@ fn make(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
         let expected = chain.variables.len();
         return Err(Error::invalid_argument(format!("N: the program has {expected} variables, the node {variables}")));
     }
+    if chain.num_axes() as i64 > node.i64("A")? {
+        return Err(Error::invalid_argument(format!("A: the program has {} reductions, the node less", chain.num_axes())));
+    }
     let updates = chain.steps.iter().any(|s| s.op == ASSIGN);
     Ok(Box::new(Fused { chain, types, updates, plan: Mutex::new(None) }))
 }
 
 impl Fused {
-    /// The plan for these operands and variables; `same` as in [`Given`].
+    /// The plan for these inputs, which follow the handles, and variables; `same` as in [`Given`].
     fn plan(&self, inputs: &[Tensor], variables: &[Tensor], same: &[usize]) -> Result<Arc<Plan>> {
         let expected = self.chain.inputs.len();
-        if inputs.len() != expected {
+        let Some((inputs, axes)) = inputs.split_at_checked(expected) else {
             return Err(Error::invalid_argument(format!("args: expected {expected} tensors, got {}", inputs.len())));
-        }
+        };
+        let axes = axes.iter().map(host_ints).collect::<Result<Axes>>()?;
         let lock = || self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, plan)) = lock().as_ref().filter(|(known, _)| known.is(inputs, variables, same)) {
+        if let Some((_, plan)) = lock().as_ref().filter(|(known, _)| known.is(inputs, variables, same, &axes)) {
             return Ok(plan.clone());
         }
-        let given = Given::of(inputs, variables, same);
+        let given = Given::of(inputs, variables, same, axes);
         let plan = Arc::new(plan(&self.chain, &self.types, &given)?);
         *lock() = Some((given, plan.clone()));
         Ok(plan)
@@ -101,10 +108,10 @@ impl Fused {
 
     fn run(&self, ctx: &mut Compute<'_>, plan: &Plan, variables: &[Tensor], outputs: &[Tensor]) -> Result<()> {
         let temps = plan.temps.iter().map(|(d, s)| ctx.temp(*d, s.clone())).collect::<Result<SmallVec<[Tensor; 4]>>>()?;
-        let inputs = ctx.tensors().0.get(variables.len()..).unwrap_or_default();
+        let inputs: SmallVec<[Tensor; 8]> = ctx.tensors().0.get(variables.len()..).unwrap_or_default().into();
         let at = |place: Place| {
             let (list, i) = match place {
-                Place::Input(i) => (inputs, i),
+                Place::Input(i) => (&inputs[..], i),
                 Place::Variable(i) => (variables, i),
                 Place::Output(i) => (outputs, i),
                 Place::Temp(i) => (&temps[..], i),
@@ -114,7 +121,15 @@ impl Fused {
         for l in &plan.launches {
             let reads = l.reads.iter().map(|&p| at(p)).collect::<Result<SmallVec<[Tensor; 8]>>>()?;
             let writes = l.writes.iter().map(|&p| at(p)).collect::<Result<SmallVec<[Tensor; 4]>>>()?;
-            launch_again(&l.memo, ctx.stream(), &l.program.1, &reads, &writes)?;
+            match (&l.reduction, &l.program, &reads[..], &writes[..]) {
+                (None, Some(program), _, _) => launch_again(&l.memo, ctx.stream(), &program.1, &reads, &writes)?,
+                (Some(_), _, _, [y]) if y.num_elements() == 0 => {}
+                (Some((reducer, r)), Some(program), _, [y]) => {
+                    reducer.run_program(ctx, &program.1, &reads, &r.shape, &r.reduced, y, &l.memo)?;
+                }
+                (Some((reducer, r)), None, [x], [y]) => reducer.run(ctx, x, &r.reduced, y)?,
+                _ => return Err(Error::internal("a launch without a program, or a reduction with several results")),
+            }
         }
         for &(temp, variable) in &plan.copies {
             let (from, to) = (at(Place::Temp(temp))?, at(Place::Variable(variable))?);
@@ -133,6 +148,15 @@ impl Fused {
             true => ctx.update_variables_of(&all, types),
             false => all.iter().zip(types).map(|(&i, &d)| ctx.read_variable(i, d)).collect(),
         }
+    }
+}
+
+/// Whether the memory of an input may become a result's: no other element of it is read afterwards.
+fn is_alone(plan: &Plan) -> bool {
+    match &plan.launches[..] {
+        [] => true,
+        [one] => one.reduction.is_none(),
+        _ => false,
     }
 }
 
@@ -157,8 +181,7 @@ impl OpKernel for Fused {
             return Ok(self.chain.outputs.iter().map(|_| Output::Dynamic).collect());
         }
         let plan = self.plan(inputs.all(), &[], &[])?;
-        // The memory of an input may become a result's only where no later launch reads it.
-        let alone = plan.launches.len() <= 1;
+        let alone = is_alone(&plan);
         Ok(plan.outputs.iter().map(|s| if alone { Output::Shape(s.clone()) } else { Output::Dynamic }).collect())
     }
 
@@ -166,7 +189,7 @@ impl OpKernel for Fused {
         let variables = if self.chain.variables.is_empty() { SmallVec::new() } else { self.variables(ctx)? };
         let n = variables.len();
         let plan = self.plan(ctx.tensors().0.get(n..).unwrap_or_default(), &variables, &same(&variables))?;
-        let alone = n == 0 && plan.launches.len() <= 1;
+        let alone = n == 0 && is_alone(&plan);
         let output = |(i, s)| if alone { ctx.output(i) } else { ctx.allocate_output(i, s) };
         let outputs = plan.outputs.iter().enumerate().map(output).collect::<Result<SmallVec<[Tensor; 4]>>>()?;
         self.run(ctx, &plan, &variables, &outputs)
@@ -193,7 +216,7 @@ mod tests {
     fn node(op: &str, program: &str, inputs: usize, outputs: usize) -> Node {
         let node = Node::new(op).attr("program", Attr::String(program.into()));
         let types = |n| Attr::Types(vec![DType::F32; n]);
-        node.attr("Tin", types(inputs)).attr("Tout", types(outputs))
+        node.attr("Tin", types(inputs)).attr("Tout", types(outputs)).attr("A", Attr::Int(0))
     }
 
     #[test]

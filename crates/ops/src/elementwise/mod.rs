@@ -12,6 +12,7 @@ mod complex;
 mod fused;
 mod gradients;
 mod plan;
+mod reductions;
 mod select;
 mod sets;
 mod unary;
@@ -27,6 +28,7 @@ pub use compare::{COMPARE, COMPARE_HOST, LOGICAL};
 pub use complex::COMPLEX;
 pub use fused::{FUSED, FUSED_OP, UPDATE_OP, check_text, fused_text};
 pub use gradients::GRADIENTS;
+pub use reductions::reduces;
 pub use select::{SELECT, SELECT_HOST};
 pub use unary::UNARY;
 

@@ -1,14 +1,18 @@
 //! From a chain and the shapes of its tensors to launches: what several element-wise ops, run as one, really do.
 //!
 //! Results of one shape that hang together are one launch; smaller ones that are costly and used by larger ones are computed
-//! first, once. Variables are written in place, unless a later launch still needs the old value. Pure: knows no device.
+//! first, once. A reduction is a launch that computes its operand while it reads. Variables are written in place, unless a
+//! later launch still needs the old value. Pure: knows no device.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use tfvk_device::{DType, Error, Result, Shape, Tensor};
 
+use super::reductions::{self, Reduction};
 use crate::expr::{self, ASSIGN, AttrValue, Chain, Memo, Operand, Program, READ, ShapeRule, Step, broadcast};
+use crate::reduce::Reducer;
 
 /// So many evaluations of an op more than needed are still cheaper than a launch of its own and the way through memory.
 const CHEAP: i64 = 1 << 24;
@@ -22,21 +26,26 @@ pub struct Given {
     pub variables: Vec<Shape>,
     /// For each variable the first that is the same one.
     pub same: Vec<usize>,
+    /// The axes of reductions.
+    pub axes: Axes,
 }
+
+/// The axes of reductions, tensor by tensor.
+pub type Axes = SmallVec<[SmallVec<[i64; 8]>; 2]>;
 
 impl Given {
     /// Whether these are what is given too, in order.
-    pub fn is(&self, inputs: &[Tensor], variables: &[Tensor], same: &[usize]) -> bool {
+    pub fn is(&self, inputs: &[Tensor], variables: &[Tensor], same: &[usize], axes: &Axes) -> bool {
         let equal = |shapes: &[Shape], tensors: &[Tensor]| {
             shapes.len() == tensors.len() && shapes.iter().zip(tensors).all(|(s, t)| *s == t.shape)
         };
-        equal(&self.inputs, inputs) && equal(&self.variables, variables) && self.same == same
+        equal(&self.inputs, inputs) && equal(&self.variables, variables) && self.same == same && self.axes == *axes
     }
 
     /// What these are.
-    pub fn of(inputs: &[Tensor], variables: &[Tensor], same: &[usize]) -> Self {
+    pub fn of(inputs: &[Tensor], variables: &[Tensor], same: &[usize], axes: Axes) -> Self {
         let shapes = |tensors: &[Tensor]| tensors.iter().map(|t| t.shape.clone()).collect();
-        Self { inputs: shapes(inputs), variables: shapes(variables), same: same.to_vec() }
+        Self { inputs: shapes(inputs), variables: shapes(variables), same: same.to_vec(), axes }
     }
 }
 
@@ -55,11 +64,13 @@ pub enum Place {
 
 /// One launch.
 pub struct Launch {
-    /// Its program.
-    pub program: Arc<(Chain, Program)>,
-    /// The program's operands.
+    /// Its program. None of a reduction whose operand is in memory.
+    pub program: Option<Arc<(Chain, Program)>>,
+    /// The reduction of the program's result, or of the one operand.
+    pub reduction: Option<(Reducer, Reduction)>,
+    /// The operands.
     pub reads: Vec<Place>,
-    /// The program's results.
+    /// The results.
     pub writes: Vec<Place>,
     /// What its last execution worked out.
     pub memo: Memo,
@@ -78,7 +89,7 @@ pub struct Plan {
 }
 
 /// Where a value comes from: variables are resolved.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum From {
     Input(usize),
     /// The value that it has before the execution.
@@ -92,6 +103,16 @@ struct Known<'a> {
     args: Vec<From>,
     dtype: DType,
     shape: Shape,
+    reduction: Option<Reduction>,
+    /// Twice the reductions on the longest way to here, this one counted once: launches come in this order.
+    phase: usize,
+}
+
+impl Known<'_> {
+    /// The shape in which the operands are wanted.
+    fn wants(&self) -> &Shape {
+        self.reduction.as_ref().map_or(&self.shape, |r| &r.shape)
+    }
 }
 
 /// The element type of each step's result; that of a `read` or `assign` is its variable's. Errors: what no execution can do.
@@ -102,8 +123,17 @@ pub fn types(chain: &Chain) -> Result<Vec<DType>> {
             Operand::Input(i) => chain.inputs.get(i).copied(),
             Operand::Step(i) => types.get(i).copied(),
             Operand::Variable(i) => chain.variables.get(i).copied(),
+            Operand::Axes(_) => None,
         };
         let missing = || Error::invalid_argument(format!("{}: an operand does not exist", step.op));
+        if reductions::is_reduction(step) {
+            let dtype = of(&reductions::parts(step)?.0).ok_or_else(missing)?;
+            if !reductions::reduces(&step.op, dtype) {
+                return Err(Error::invalid_argument(format!("{} of {dtype} cannot be a step", step.op)));
+            }
+            types.push(dtype);
+            continue;
+        }
         let args = step.args.iter().map(|a| of(a).ok_or_else(missing)).collect::<Result<Vec<_>>>()?;
         let dtype = match (step.op.as_str(), &step.args[..], &args[..]) {
             (READ, [Operand::Variable(_)], &[dtype]) => dtype,
@@ -152,9 +182,13 @@ struct Resolved<'a> {
     assigned: HashMap<usize, From>,
 }
 
-/// The cast that copies a value.
-fn copy(dtype: DType) -> Step {
-    Step { op: "Cast".into(), attrs: vec![AttrValue::Type(dtype), AttrValue::Bool(false)], args: Vec::new() }
+/// The launch that copies a value.
+fn copied(dtype: DType, from: Place, to: Place) -> Result<Launch> {
+    let attrs = vec![AttrValue::Type(dtype), AttrValue::Bool(false)];
+    let step = Step { op: "Cast".into(), attrs, args: vec![Operand::Input(0)] };
+    let chain = Chain { inputs: vec![dtype], steps: vec![step], outputs: vec![0], ..Chain::default() };
+    let program = Some(expr::chain(&chain.to_string())?);
+    Ok(Launch { program, reduction: None, reads: vec![from], writes: vec![to], memo: Memo::default() })
 }
 
 fn resolve<'a>(chain: &'a Chain, types: &[DType], given: &Given) -> Result<Resolved<'a>> {
@@ -171,8 +205,14 @@ fn resolve<'a>(chain: &'a Chain, types: &[DType], given: &Given) -> Result<Resol
                 Operand::Input(i) => (From::Input(i), given.inputs.get(i).ok_or_else(missing)?.clone()),
                 Operand::Step(i) => values.get(i).ok_or_else(missing)?.clone(),
                 Operand::Variable(v) => (From::Variable(first(v)?), given.variables.get(v).ok_or_else(missing)?.clone()),
+                Operand::Axes(_) => continue,
             });
         }
+        let before = |steps: &[Known<'_>]| {
+            let phase =
+                |(from, _): &(From, Shape)| if let From::Step(s) = *from { steps[s].phase.next_multiple_of(2) } else { 0 };
+            args.iter().map(phase).max().unwrap_or(0)
+        };
         let value = match (step.op.as_str(), &args[..]) {
             (READ, [(From::Variable(v), shape)]) => (assigned.get(v).copied().unwrap_or(From::Variable(*v)), shape.clone()),
             (ASSIGN, [(From::Variable(v), old), (new, shape)]) => {
@@ -184,11 +224,20 @@ fn resolve<'a>(chain: &'a Chain, types: &[DType], given: &Given) -> Result<Resol
                 assigned.insert(*v, *new);
                 (*new, shape.clone())
             }
+            (op, [(from, operand)]) if reductions::is_reduction(step) => {
+                let (_, axes, keep) = reductions::parts(step)?;
+                let axes = given.axes.get(axes).ok_or_else(missing)?;
+                let (reduction, shape) = reductions::reduction(operand, axes, keep).map_err(|e| e.context(op))?;
+                let phase = before(&steps) + 1;
+                steps.push(Known { step, args: vec![*from], dtype, shape: shape.clone(), reduction: Some(reduction), phase });
+                (From::Step(steps.len() - 1), shape)
+            }
             _ => {
                 let shapes: Vec<&Shape> = args.iter().map(|(_, s)| s).collect();
                 let shape = shape(&step.op, &shapes).map_err(|e| e.context(&step.op))?;
+                let phase = before(&steps);
                 let args = args.iter().map(|(from, _)| *from).collect();
-                steps.push(Known { step, args, dtype, shape: shape.clone() });
+                steps.push(Known { step, args, dtype, shape: shape.clone(), reduction: None, phase });
                 (From::Step(steps.len() - 1), shape)
             }
         };
@@ -216,10 +265,7 @@ pub fn plan(chain: &Chain, types: &[DType], given: &Given) -> Result<Plan> {
         };
         // A value that is passed through: a copy, before variables are written.
         plan.outputs.push(shape.clone());
-        let step = Step { args: vec![Operand::Input(0)], ..copy(dtype) };
-        let chain = Chain { inputs: vec![dtype], steps: vec![step], outputs: vec![0], ..Chain::default() };
-        let program = expr::chain(&chain.to_string())?;
-        plan.launches.push(Launch { program, reads: vec![source], writes: vec![Place::Output(k)], memo: Memo::default() });
+        plan.launches.push(copied(dtype, source, Place::Output(k))?);
     }
     let mut assigned: Vec<(usize, From)> = assigned.into_iter().collect();
     assigned.sort_by_key(|(v, _)| *v);
@@ -230,6 +276,11 @@ pub fn plan(chain: &Chain, types: &[DType], given: &Given) -> Result<Plan> {
             _ => return Err(Error::internal("a variable that is assigned what no step computed")),
         }
     }
+    let mut keep: Vec<usize> = (0..steps.len()).filter(|s| steps[*s].reduction.is_some() && !homes.contains_key(s)).collect();
+    for s in keep.drain(..) {
+        homes.insert(s, vec![Place::Temp(plan.temps.len())]);
+        plan.temps.push((steps[s].dtype, steps[s].shape.clone()));
+    }
     for s in worth_keeping(&steps, &homes) {
         homes.insert(s, vec![Place::Temp(plan.temps.len())]);
         plan.temps.push((steps[s].dtype, steps[s].shape.clone()));
@@ -238,6 +289,12 @@ pub fn plan(chain: &Chain, types: &[DType], given: &Given) -> Result<Plan> {
     redirect(&groups, &mut homes, &steps, &mut plan);
     for group in &groups {
         plan.launches.push(launch(chain, &steps, &homes, group)?);
+        // A reduction has one result.
+        if let (Some(_), Some([first, others @ ..])) = (&steps[group[0]].reduction, homes.get(&group[0]).map(Vec::as_slice)) {
+            for &other in others {
+                plan.launches.push(copied(steps[group[0]].dtype, *first, other)?);
+            }
+        }
     }
     Ok(plan)
 }
@@ -250,7 +307,7 @@ fn worth_keeping(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>) -> Vec
     for (i, s) in steps.iter().enumerate().rev() {
         for a in &s.args {
             if let From::Step(o) = *a {
-                let used = if homes.contains_key(&i) { s.shape.num_elements() } else { largest[i] };
+                let used = if homes.contains_key(&i) { s.wants().num_elements() } else { largest[i] };
                 largest[o] = largest[o].max(used);
             }
         }
@@ -262,13 +319,30 @@ fn worth_keeping(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>) -> Vec
         let kept = homes.contains_key(&i);
         let again = (largest[i] - s.shape.num_elements()).saturating_mul(own);
         // Where the next step has this shape too, that one is kept instead.
-        let last = steps.iter().skip(i + 1).any(|u| u.args.contains(&From::Step(i)) && u.shape != s.shape);
-        if !kept && last && again > CHEAP {
+        let last = steps.iter().skip(i + 1).any(|u| u.args.contains(&From::Step(i)) && *u.wants() != s.shape);
+        if !kept && ((last && again > CHEAP) || is_read_often(steps, homes, i)) {
             keep.push(i);
         }
         costs.push(if kept || keep.last() == Some(&i) { 0 } else { own });
     }
     keep
+}
+
+/// Whether several reductions of a step's result would read more than writing it and reading it again costs.
+fn is_read_often(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, s: usize) -> bool {
+    let users = || steps.iter().skip(s + 1).filter(|u| u.args.contains(&From::Step(s)));
+    let reductions = users().filter(|u| u.reduction.is_some()).count();
+    let launches = reductions + usize::from(users().any(|u| u.reduction.is_none()));
+    if reductions == 0 || launches < 2 {
+        return false;
+    }
+    let mut cone = Vec::new();
+    walk(steps, homes, s, (&steps[s].shape, usize::MAX), &mut cone);
+    let mut read: Vec<From> = cone.iter().flat_map(|&c| &steps[c].args).copied().collect();
+    read.retain(|from| !matches!(from, From::Step(o) if cone.contains(o) || steps[*o].shape != steps[s].shape));
+    read.sort_unstable();
+    read.dedup();
+    (launches - 1) * read.len() > launches + 1
 }
 
 /// The steps that one launch keeps, launch by launch, in an order in which each finds what it reads.
@@ -278,10 +352,9 @@ fn groups(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>) -> Vec<Vec<us
     // Of equal shape by what they share: a set with its cone.
     let mut sets: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
     for s in kept {
-        let mut cone = Vec::new();
-        walk(steps, homes, s, &steps[s].shape, &mut cone);
-        let (mut members, mut all) = (vec![s], cone);
-        let shares = |(m, c): &(Vec<usize>, Vec<usize>)| steps[m[0]].shape == steps[s].shape && c.iter().any(|x| all.contains(x));
+        let (mut members, mut all) = (vec![s], cone(steps, homes, &[s]));
+        let alike = |a: &Known<'_>, b: &Known<'_>| a.shape == b.shape && a.phase == b.phase && b.reduction.is_none();
+        let shares = |(m, c): &(Vec<usize>, Vec<usize>)| alike(&steps[m[0]], &steps[s]) && c.iter().any(|x| all.contains(x));
         let (joined, apart): (Vec<_>, Vec<_>) = sets.into_iter().partition(shares);
         sets = apart;
         for (m, c) in joined {
@@ -291,19 +364,36 @@ fn groups(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>) -> Vec<Vec<us
         members.sort_unstable();
         sets.push((members, all));
     }
-    // A step's operands have at most as many elements and dimensions.
-    sets.sort_by_key(|(m, _)| (steps[m[0]].shape.num_elements(), steps[m[0]].shape.rank(), m[0]));
+    // Of one phase, a step's operands have at most as many elements and dimensions.
+    sets.sort_by_key(|(m, _)| (steps[m[0]].phase, steps[m[0]].shape.num_elements(), steps[m[0]].shape.rank(), m[0]));
     sets.into_iter().map(|(m, _)| m).collect()
 }
 
-/// The steps that a launch of this shape computes for step `s`: all back to what is kept in another shape.
-fn walk(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, s: usize, shape: &Shape, cone: &mut Vec<usize>) {
-    if cone.contains(&s) || (homes.contains_key(&s) && steps[s].shape != *shape) {
+/// The steps that a launch computes for the steps of a group, which are among them, in order.
+fn cone(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, group: &[usize]) -> Vec<usize> {
+    let mut cone = Vec::new();
+    for &s in group {
+        for a in &steps[s].args {
+            if let From::Step(o) = *a {
+                walk(steps, homes, o, (steps[s].wants(), steps[s].phase), &mut cone);
+            }
+        }
+        if !cone.contains(&s) {
+            cone.push(s);
+        }
+    }
+    cone.sort_unstable();
+    cone
+}
+
+/// The steps that a launch of this shape and phase computes for step `s`: all back to what is kept in another.
+fn walk(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, s: usize, launch: (&Shape, usize), cone: &mut Vec<usize>) {
+    if cone.contains(&s) || (homes.contains_key(&s) && (&steps[s].shape, steps[s].phase) != launch) {
         return;
     }
     for a in &steps[s].args {
         if let From::Step(o) = *a {
-            walk(steps, homes, o, shape, cone);
+            walk(steps, homes, o, launch, cone);
         }
     }
     cone.push(s);
@@ -329,52 +419,61 @@ fn redirect(groups: &[Vec<usize>], homes: &mut HashMap<usize, Vec<Place>>, steps
 
 /// The variables whose old values a launch reads.
 fn variables(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, group: &[usize]) -> Vec<usize> {
-    let mut cone = Vec::new();
-    group.iter().for_each(|&s| walk(steps, homes, s, &steps[s].shape, &mut cone));
+    let cone = cone(steps, homes, group);
     let old = |a: &From| if let From::Variable(v) = *a { Some(v) } else { None };
     cone.iter().flat_map(|&s| &steps[s].args).filter_map(old).collect()
 }
 
 /// The launch that computes the steps of a group.
 fn launch(chain: &Chain, steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, group: &[usize]) -> Result<Launch> {
-    let mut cone = Vec::new();
-    group.iter().for_each(|&s| walk(steps, homes, s, &steps[s].shape, &mut cone));
-    cone.sort_unstable();
+    let mut cone = cone(steps, homes, group);
     let mut part = Chain::default();
     let mut reads: Vec<Place> = Vec::new();
-    for &s in &cone {
-        let known = &steps[s];
-        let mut args = Vec::new();
-        for a in &known.args {
-            let (place, dtype) = match *a {
-                From::Input(i) => (Place::Input(i), chain.inputs[i]),
-                From::Variable(v) => (Place::Variable(v), chain.variables[v]),
-                From::Step(o) => match (cone.binary_search(&o), homes.get(&o).and_then(|h| h.first())) {
-                    (Ok(at), _) => {
-                        args.push(Operand::Step(at));
-                        continue;
-                    }
-                    (Err(_), Some(&home)) => (home, steps[o].dtype),
-                    (Err(_), None) => return Err(Error::internal("a step that is neither computed nor kept")),
-                },
-            };
-            let at = reads.iter().position(|&p| p == place).unwrap_or_else(|| {
-                reads.push(place);
-                part.inputs.push(dtype);
-                reads.len() - 1
-            });
-            args.push(Operand::Input(at));
+    let reduction = match (group, group.first().map(|&s| &steps[s])) {
+        (&[s], Some(known)) if known.reduction.is_some() => {
+            cone.retain(|&c| c != s);
+            known.reduction.clone().map(|r| Ok((reductions::reducer(&known.step.op, known.dtype)?, r))).transpose()?
         }
-        part.steps.push(Step { args, ..known.step.clone() });
+        _ => None,
+    };
+    let mut operand = |from: From, part: &mut Chain| {
+        let (place, dtype) = match from {
+            From::Input(i) => (Place::Input(i), chain.inputs[i]),
+            From::Variable(v) => (Place::Variable(v), chain.variables[v]),
+            From::Step(o) => match (cone.binary_search(&o), homes.get(&o).and_then(|h| h.first())) {
+                (Ok(at), _) => return Ok(Operand::Step(at)),
+                (Err(_), Some(&home)) => (home, steps[o].dtype),
+                (Err(_), None) => return Err(Error::internal("a step that is neither computed nor kept")),
+            },
+        };
+        let at = reads.iter().position(|&p| p == place).unwrap_or_else(|| {
+            reads.push(place);
+            part.inputs.push(dtype);
+            reads.len() - 1
+        });
+        Ok(Operand::Input(at))
+    };
+    for &s in &cone {
+        let args = steps[s].args.iter().map(|&a| operand(a, &mut part)).collect::<Result<_>>()?;
+        part.steps.push(Step { args, ..steps[s].step.clone() });
     }
     let mut writes = Vec::new();
-    for s in group {
-        for &home in homes.get(s).into_iter().flatten() {
-            part.outputs.extend(cone.binary_search(s).ok());
-            writes.push(home);
+    if reduction.is_some() {
+        let s = group[0];
+        if let Operand::Step(at) = operand(steps[s].args[0], &mut part)? {
+            part.outputs.push(at);
+        }
+        writes.extend(homes.get(&s).and_then(|h| h.first()));
+    } else {
+        for s in group {
+            for &home in homes.get(s).into_iter().flatten() {
+                part.outputs.extend(cone.binary_search(s).ok());
+                writes.push(home);
+            }
         }
     }
-    Ok(Launch { program: expr::chain(&part.to_string())?, reads, writes, memo: Memo::default() })
+    let program = if part.steps.is_empty() { None } else { Some(expr::chain(&part.to_string())?) };
+    Ok(Launch { program, reduction, reads, writes, memo: Memo::default() })
 }
 
 #[cfg(test)]
@@ -384,12 +483,17 @@ mod tests {
     fn planned(text: &str, inputs: &[&[i64]], variables: &[&[i64]], same: &[usize]) -> Result<Plan> {
         let chain: Chain = text.parse()?;
         let shapes = |list: &[&[i64]]| list.iter().map(|d| Shape::new(d)).collect();
-        plan(&chain, &types(&chain)?, &Given { inputs: shapes(inputs), variables: shapes(variables), same: same.to_vec() })
+        plan(
+            &chain,
+            &types(&chain)?,
+            &Given { inputs: shapes(inputs), variables: shapes(variables), same: same.to_vec(), axes: Axes::new() },
+        )
     }
 
     /// Text, reads and writes of each launch.
     fn told(plan: &Plan) -> Vec<String> {
-        plan.launches.iter().map(|l| format!("{} | {:?} | {:?}", l.program.0, l.reads, l.writes)).collect()
+        let text = |l: &Launch| l.program.as_ref().map(|p| p.0.to_string()).unwrap_or_default();
+        plan.launches.iter().map(|l| format!("{} | {:?} | {:?}", text(l), l.reads, l.writes)).collect()
     }
 
     #[test]

@@ -15,23 +15,38 @@ const MAX_VARIANTS: usize = 64;
 /// Programs kept for nodes to share.
 const MAX_PROGRAMS: usize = 4096;
 
+/// A variant, and the kernel in the place of whose loads it is, if it is no kernel of its own.
+type Made = (Variant, Option<&'static str>);
+
 /// The compiled variants of one program: a short list, quicker to search than to hash.
 #[derive(Default)]
-pub struct Modules(Mutex<Vec<(Variant, Arc<Kernel>)>>);
+pub struct Modules(Mutex<Vec<(Made, Arc<Kernel>)>>);
 
 impl Modules {
     /// The kernel for a variant, generated at first use.
     pub fn get(&self, program: &Program, variant: &Variant) -> Result<Arc<Kernel>> {
-        if let Some((_, k)) = self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().find(|(v, _)| v == variant) {
+        self.made(variant, None, || Ok(Kernel::from_words(program.name(), spirv::generate(program, variant)?)))
+    }
+
+    /// A kernel with the program in the place of its loads.
+    pub fn graft(&self, program: &Program, variant: &Variant, base: &'static Kernel) -> Result<Arc<Kernel>> {
+        self.made(variant, Some(&base.name), || {
+            let name = format!("{} of {}", base.name, program.name());
+            Ok(Kernel::from_words(name, spirv::graft(&base.spirv, program, variant)?))
+        })
+    }
+
+    fn made(&self, variant: &Variant, base: Option<&'static str>, make: impl FnOnce() -> Result<Kernel>) -> Result<Arc<Kernel>> {
+        let is = |((v, i), _): &&(Made, Arc<Kernel>)| v == variant && *i == base;
+        if let Some((_, k)) = self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().find(is) {
             return Ok(k.clone());
         }
-        let words = spirv::generate(program, variant)?;
-        let kernel = Arc::new(Kernel::from_words(program.name(), words));
+        let kernel = Arc::new(make()?);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_VARIANTS {
             known.clear();
         }
-        known.push((variant.clone(), kernel.clone()));
+        known.push(((variant.clone(), base), kernel.clone()));
         Ok(kernel)
     }
 }

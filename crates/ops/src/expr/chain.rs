@@ -9,7 +9,8 @@
 //! ```
 //!
 //! A chain with variables (`$0`) reads and assigns them among its steps: `variables float32; inputs float32; read $0;
-//! Sub 0 %0; assign $0 1; outputs`. Such a one is no program, but can be made of some: `elementwise/plan.rs`.
+//! Sub 0 %0; assign $0 1; outputs`. One with reductions gives them axes (`@0`, a tensor) and whether these stay as dimensions
+//! of size 1: `Mean 0 @0 [b1]`. Such are no programs, but can be made of some: `elementwise/plan.rs`.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -29,6 +30,8 @@ pub enum Operand {
     Step(usize),
     /// A variable, of the steps [`READ`] and [`ASSIGN`] only.
     Variable(usize),
+    /// The axes of a reduction, its second operand.
+    Axes(usize),
 }
 
 /// The step `read $0`: the value that a variable has then.
@@ -83,6 +86,12 @@ pub fn expression(op: &str) -> Option<&'static Expression> {
 }
 
 impl Chain {
+    /// How many tensors of axes it needs.
+    pub fn num_axes(&self) -> usize {
+        let axes = |a: &Operand| if let Operand::Axes(i) = a { i + 1 } else { 0 };
+        self.steps.iter().flat_map(|s| &s.args).map(axes).max().unwrap_or(0)
+    }
+
     /// The chain as one program.
     pub fn program(&self) -> Result<Program> {
         let names: Vec<&str> = self.steps.iter().map(|s| s.op.as_str()).collect();
@@ -97,7 +106,7 @@ impl Chain {
                     .map(|a| match a {
                         Operand::Input(i) => inputs.get(*i),
                         Operand::Step(i) => results.get(*i),
-                        Operand::Variable(_) => None,
+                        Operand::Variable(_) | Operand::Axes(_) => None,
                     })
                     .map(|v| v.copied().ok_or_else(|| Error::invalid_argument(format!("{}: an operand does not exist", step.op))))
                     .collect::<Result<Vec<_>>>()?;
@@ -134,6 +143,7 @@ impl std::fmt::Display for Chain {
                     Operand::Input(i) => write!(f, " %{i}")?,
                     Operand::Step(i) => write!(f, " {i}")?,
                     Operand::Variable(i) => write!(f, " ${i}")?,
+                    Operand::Axes(i) => write!(f, " @{i}")?,
                 }
             }
             for a in &s.attrs {
@@ -178,6 +188,8 @@ impl std::str::FromStr for Chain {
                             step.args.push(Operand::Input(i.parse().map_err(|_| bad(w))?));
                         } else if let Some(i) = w.strip_prefix('$') {
                             step.args.push(Operand::Variable(i.parse().map_err(|_| bad(w))?));
+                        } else if let Some(i) = w.strip_prefix('@') {
+                            step.args.push(Operand::Axes(i.parse().map_err(|_| bad(w))?));
                         } else {
                             step.args.push(Operand::Step(w.parse().map_err(|_| bad(w))?));
                         }

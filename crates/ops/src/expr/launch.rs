@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use tfvk_device::{DType, Error, Memory, Result, Shape, Stream, Tensor};
 
 use super::graph::Ty;
-use super::plan::{Access, Item, MAX_ELEMENTS, plan};
+use super::plan::{Access, Item, MAX_ELEMENTS, Variant, plan};
 use super::ready::{Memo, Passed, Ready};
 use super::spirv::words_of;
 use super::{Program, eval, interpret, lacking, storage};
@@ -57,19 +57,24 @@ fn prepare(program: &Program, shape: &Shape, inputs: &[Tensor], scalars: &[u64],
     let results: Vec<Item<'_>> = outputs.iter().map(|t| item(t, true)).collect();
     let plan = plan(shape, &items, &results, program.cost(), MAX_ELEMENTS)?;
     let kernel = program.modules.get(program, &plan.variant)?;
-    let passed = plan.variant.access.iter().map(|access| match access {
-        Access::Unused => Passed::Not,
-        Access::Host => Passed::Value,
-        _ => Passed::Pointer,
-    });
     let mut words = SmallVec::new();
     for (&d, &bits) in program.scalars().iter().zip(scalars) {
         words.extend_from_slice(&bits.to_le_bytes()[..words_of(d) * 4]);
     }
-    Ok(Ready { kernel, passed: passed.collect(), pieces: plan.pieces, scalars: words })
+    Ok(Ready { kernel, passed: passed(&plan.variant), pieces: plan.pieces, scalars: words })
 }
 
-fn item(t: &Tensor, used: bool) -> Item<'_> {
+/// How a variant gets its operands.
+pub(super) fn passed(variant: &Variant) -> SmallVec<[Passed; 4]> {
+    let of = |access: &Access| match access {
+        Access::Host => Passed::Value,
+        a if a.is_pointer() => Passed::Pointer,
+        _ => Passed::Not,
+    };
+    variant.access.iter().map(of).collect()
+}
+
+pub(super) fn item(t: &Tensor, used: bool) -> Item<'_> {
     let address = match t.memory() {
         Memory::Device(p) => Some(p.0),
         Memory::Host(_) => None,

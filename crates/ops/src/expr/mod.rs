@@ -12,7 +12,8 @@
 //! plan + spirv::generate                      shapes -> variant and launches; program x variant -> shader (cached)
 //!   ▼
 //! launch -> ready                             arguments, Stream::launch_linear; a node's last launch is kept
-//!   └──> lacking                              on the host, where the device lacks the arithmetic
+//!   ├──> lacking                              on the host, where the device lacks the arithmetic
+//!   └──> fetch -> spirv::graft                in the place of another kernel's loads
 //! ```
 
 mod cache;
@@ -21,6 +22,7 @@ mod complex;
 mod declare;
 mod divide;
 mod eval;
+mod fetch;
 mod graph;
 mod interpret;
 mod kernel;
@@ -43,6 +45,7 @@ pub use declare::{
     Attr, AttrValue, Attrs, Expression, Formula, ShapeRule, Views, binary, compare, general, grad, grad_attr, ternary, unary,
     unary_attr,
 };
+pub(crate) use fetch::Fetch;
 pub use graph::{Graph, Id, Loop, Node, Ty};
 pub use interpret::run as interpret;
 pub use kernel::ExpressionKernel;

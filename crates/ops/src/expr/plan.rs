@@ -33,6 +33,13 @@ pub enum Access {
     Splat,
 }
 
+impl Access {
+    /// Whether the kernel gets a pointer for it.
+    pub fn is_pointer(self) -> bool {
+        !matches!(self, Access::Unused | Access::Host)
+    }
+}
+
 /// What a kernel is compiled for, besides its program. Sizes and strides are not part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Variant {
@@ -112,8 +119,13 @@ pub fn broadcast_strides(from: &Shape, to: &Shape) -> Result<Strides> {
         .collect()
 }
 
-/// Plans the computation of a non-empty result of shape `shape`.
+/// Plans the computation of a non-empty result of shape `shape`, `max` elements a launch at most.
 pub fn plan(shape: &Shape, inputs: &[Item<'_>], outputs: &[Item<'_>], cost: usize, max: i64) -> Result<Plan> {
+    plan_lanes(shape, inputs, outputs, cost, max, usize::MAX)
+}
+
+/// As [`plan`], with `most` lanes at most.
+pub fn plan_lanes(shape: &Shape, inputs: &[Item<'_>], outputs: &[Item<'_>], cost: usize, max: i64, most: usize) -> Result<Plan> {
     let mut strides = Vec::with_capacity(inputs.len());
     for (i, item) in inputs.iter().enumerate() {
         if item.used && item.address.is_none() && item.shape.num_elements() != 1 {
@@ -140,7 +152,7 @@ pub fn plan(shape: &Shape, inputs: &[Item<'_>], outputs: &[Item<'_>], cost: usiz
         });
     }
     let linear = !access.contains(&Access::Strided);
-    let mut lanes = widest(inputs, outputs, &access, cost);
+    let mut lanes = widest(inputs, outputs, &access, cost).min(most);
     while lanes > 1 && !fits(lanes, linear, &dims, inputs, outputs, &strides, &access) {
         lanes /= 2;
     }

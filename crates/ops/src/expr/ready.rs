@@ -72,6 +72,12 @@ impl Ready {
 
     fn arguments(&self, piece: &Piece, inputs: &[Tensor], outputs: &[Tensor]) -> Result<Args> {
         let mut args = Args::new();
+        self.append(piece, inputs, outputs, &mut args)?;
+        Ok(args)
+    }
+
+    /// Appends the arguments of a piece.
+    pub(super) fn append(&self, piece: &Piece, inputs: &[Tensor], outputs: &[Tensor], args: &mut Args) -> Result<()> {
         let rest = |t: &Tensor, start: i64| -> Result<_> {
             let skip = start as u64 * t.dtype.size() as u64;
             Ok((t.device_ptr()?.offset(skip), t.bytes() - skip))
@@ -93,7 +99,7 @@ impl Ready {
         for &w in &piece.words {
             args.u32(w);
         }
-        Ok(args)
+        Ok(())
     }
 }
 
@@ -112,7 +118,7 @@ pub(crate) struct Memo(Mutex<Option<Arc<Kept>>>);
 pub(super) struct Kept {
     inputs: SmallVec<[Operand; 4]>,
     outputs: SmallVec<[Operand; 1]>,
-    ready: Ready,
+    pub ready: Ready,
 }
 
 impl Memo {
@@ -130,6 +136,17 @@ impl Memo {
     pub(super) fn run(&self, stream: &Stream, inputs: &[Tensor], outputs: &[Tensor]) -> Result<bool> {
         let last = self.last().filter(|l| fit(&l.inputs, inputs) && fit(&l.outputs, outputs));
         last.map_or(Ok(false), |l| l.ready.run(stream, inputs, outputs).map(|()| true))
+    }
+
+    /// The last [`Ready`] for inputs like these, or a new one.
+    pub(super) fn ready(&self, inputs: &[Tensor], make: impl FnOnce() -> Result<Option<Ready>>) -> Result<Option<Arc<Kept>>> {
+        if let Some(last) = self.last().filter(|l| fit(&l.inputs, inputs)) {
+            return Ok(Some(last));
+        }
+        let Some(ready) = make()? else { return Ok(None) };
+        let kept = Arc::new(Kept { inputs: inputs.iter().map(Operand::of).collect(), outputs: SmallVec::new(), ready });
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept.clone());
+        Ok(Some(kept))
     }
 
     /// Runs a launch, and keeps it for tensors like these.

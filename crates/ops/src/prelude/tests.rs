@@ -71,7 +71,7 @@ fn narrowing_rounds_to_nearest_even() {
         let x = host.upload(DType::F32, [n as i64], &bytes).unwrap();
         let y = host.empty(dtype, [n as i64]).unwrap();
         // A sum over rows of one element is a conversion.
-        let kernel = crate::shader::REDUCE_ROW.get(&[DType::F32.into(), dtype.into()]).unwrap();
+        let kernel = crate::shader::REDUCE_ROW.get(&[DType::F32.into(), dtype.into(), "memory".into()]).unwrap();
         let got = launch(&host, kernel, &[1, 64, 1, 0, 0, 0, 0], x.tensor(), &y, &[n as u32, 1, 1, 1, 1], n);
         let Some(got) = got else { continue };
         for (v, got) in inputs.iter().zip(got.chunks(2)) {

@@ -41,6 +41,26 @@ A identity() {
 #endif
 }
 
+// Where the elements come from. The chain that computes them takes the place of the two functions when it is known; its
+// operands are the last words of the arguments.
+#if SOURCE == SOURCE_chain
+#define SOURCE_ARG
+#define OPERANDS_ARG uint operands[24];
+#define Source uint
+#define SOURCE_AT(row, stride) ((row) * (stride))
+A fetch(const uint i) { return A(i); }
+A_VEC4 fetch4(const uint i) { return A_VEC4(i); }
+#define FETCH(x, i) fetch((x) + (i))
+#define FETCH4(x, i) fetch4((x) / 4 + (i))
+#else
+#define SOURCE_ARG READ(I, x);
+#define OPERANDS_ARG
+#define Source I_In
+#define SOURCE_AT(row, stride) AT(I, args.x, row, stride)
+#define FETCH(x, i) LOAD(I, x, i)
+#define FETCH4(x, i) LOAD4(I, x, i)
+#endif
+
 A prepare(A v) {
 #if I_IS_COMPLEX
     return FIRST == 1 ? A(dot(v, v), 0) : v;

@@ -1,52 +1,56 @@
 // Reduces rows: x is [rows, n], y is [rows, splits]; each row is dealt out to `splits` parts, as many elements in turn as a
 // part has threads. (Contiguous parts start a power of two apart: all of them would wait for the same memory channels.)
 // gl_WorkGroupSize.x threads share a part, gl_WorkGroupSize.y parts share a workgroup.
-// variants: I = bool; O = bool
-// variants: I = i8; O = i8
-// variants: I = i16; O = i16
-// variants: I = i32; O = i32
-// variants: I = i64; O = i64
-// variants: I = u8; O = u8
-// variants: I = u16; O = u16
-// variants: I = u32; O = u32
-// variants: I = u64; O = u64
-// variants: I = f16; O = f16
-// variants: I = bf16; O = bf16
-// variants: I = f32; O = f32
-// variants: I = f64; O = f64
-// variants: I = c64; O = c64
-// variants: I = c128; O = c128
+// variants: I = bool; O = bool; SOURCE = memory
+// variants: I = i8; O = i8; SOURCE = memory
+// variants: I = i16; O = i16; SOURCE = memory
+// variants: I = i32; O = i32; SOURCE = memory
+// variants: I = i64; O = i64; SOURCE = memory
+// variants: I = u8; O = u8; SOURCE = memory
+// variants: I = u16; O = u16; SOURCE = memory
+// variants: I = u32; O = u32; SOURCE = memory
+// variants: I = u64; O = u64; SOURCE = memory
+// variants: I = f16; O = f16; SOURCE = memory
+// variants: I = bf16; O = bf16; SOURCE = memory
+// variants: I = f32; O = f32; SOURCE = memory
+// variants: I = f64; O = f64; SOURCE = memory
+// variants: I = c64; O = c64; SOURCE = memory
+// variants: I = c128; O = c128; SOURCE = memory
 // Partial results of the halves, and of means of integers.
-// variants: I = f16 bf16; O = f32
-// variants: I = f32; O = f16 bf16
-// variants: I = i8 i16 i32 u8 u16 u32; O = i64
-// variants: I = i64; O = i8 i16 i32 u8 u16 u32
+// variants: I = f16 bf16; O = f32; SOURCE = memory
+// variants: I = f32; O = f16 bf16; SOURCE = memory
+// variants: I = i8 i16 i32 u8 u16 u32; O = i64; SOURCE = memory
+// variants: I = i64; O = i8 i16 i32 u8 u16 u32; SOURCE = memory
+// Elements that a chain of element-wise ops computes (expr/spirv/graft.rs).
+// variants: I = f16; O = f16 f32; SOURCE = chain
+// variants: I = bf16; O = bf16 f32; SOURCE = chain
+// variants: I = f32; O = f32; SOURCE = chain
 #include "prelude.glsl"
 #include "reduce.glsl"
 
-PUSH_ARGS { READ(I, x); WRITE(O, y); uint rows; uint n; uint splits; uint count; } args;
+PUSH_ARGS { SOURCE_ARG WRITE(O, y); uint rows; uint n; uint splits; uint count; OPERANDS_ARG } args;
 
 GROUP_REDUCE(reduce_group, A, combine)
 
-A reduce_scalars(I_In x, uint first, uint step) {
+A reduce_scalars(Source x, uint first, uint step) {
     A acc = identity();
-    for (uint i = first; i < args.n; i += step) acc = combine(acc, prepare(A(LOAD(I, x, i))));
+    for (uint i = first; i < args.n; i += step) acc = combine(acc, prepare(A(FETCH(x, i))));
     return acc;
 }
 
 #if I_HAS_VEC4
-A reduce_vectors(I_In x, uint first, uint step) {
+A reduce_vectors(Source x, uint first, uint step) {
     uint n4 = args.n / 4, i = first;
     A_VEC4 acc = A_VEC4(identity());
     // Four loads under way before the first is used.
     for (; i + 3 * step < n4; i += 4 * step) {
-        A_VEC4 a = A_VEC4(LOAD4(I, x, i)), b = A_VEC4(LOAD4(I, x, i + step));
-        A_VEC4 c = A_VEC4(LOAD4(I, x, i + 2 * step)), d = A_VEC4(LOAD4(I, x, i + 3 * step));
+        A_VEC4 a = A_VEC4(FETCH4(x, i)), b = A_VEC4(FETCH4(x, i + step));
+        A_VEC4 c = A_VEC4(FETCH4(x, i + 2 * step)), d = A_VEC4(FETCH4(x, i + 3 * step));
         acc = combine4(acc, combine4(combine4(prepare4(a), prepare4(b)), combine4(prepare4(c), prepare4(d))));
     }
-    for (; i < n4; i += step) acc = combine4(acc, prepare4(A_VEC4(LOAD4(I, x, i))));
+    for (; i < n4; i += step) acc = combine4(acc, prepare4(A_VEC4(FETCH4(x, i))));
     A one = combine(combine(acc.x, acc.y), combine(acc.z, acc.w));
-    for (i = 4 * n4 + first; i < args.n; i += step) one = combine(one, prepare(A(LOAD(I, x, i))));
+    for (i = 4 * n4 + first; i < args.n; i += step) one = combine(one, prepare(A(FETCH(x, i))));
     return one;
 }
 #endif
@@ -56,7 +60,7 @@ void main() {
     bool live = job < args.rows * args.splits;
     uint row = job / args.splits, split = job % args.splits;
     uint first = split * gl_WorkGroupSize.x + gl_LocalInvocationID.x, step = args.splits * gl_WorkGroupSize.x;
-    I_In x = AT(I, args.x, row, args.n);
+    Source x = SOURCE_AT( row, args.n);
     A acc = identity();
     if (live) {
 #if I_HAS_VEC4

@@ -1,12 +1,14 @@
 //! Reducing any axes of a device tensor, as a sequence of row and column passes. Used by the reduction ops and by whatever
-//! else needs sums over axes (bias gradients, norms).
+//! else needs sums over axes (bias gradients, norms). The elements may be those that a program computes: then the first pass
+//! computes them while it reads.
 //!
 //! Deterministic: the tree depends on the shape and on the adapter's thread limit alone.
 
 use smallvec::SmallVec;
-use tfvk_device::{Args, DType, Error, Kernel, Result, Tensor};
+use tfvk_device::{Args, DType, Error, Kernel, Result, Shape, Tensor};
 
 use super::axes::{self, Run};
+use crate::expr::{Fetch, Memo, Program, launch};
 use crate::{Compute, shader};
 
 /// How two elements become one. The numbers are the shaders' constant `OP`.
@@ -64,6 +66,15 @@ pub struct Reducer {
     /// Even a single pass must go through partial results: its own type would overflow.
     widen: bool,
     passes: [Pair; 4],
+    /// For elements that a program computes: where the first pass is the last, and where not.
+    chains: Option<[Pair; 2]>,
+}
+
+/// The elements that are reduced.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    Memory(&'a Tensor),
+    Program { fetch: &'a Fetch, inputs: &'a [Tensor] },
 }
 
 #[derive(Clone, Copy)]
@@ -89,53 +100,111 @@ impl Reducer {
             DType::F16 | DType::BF16 => DType::F32,
             same => same,
         };
-        let pair = |i: DType, o: DType| -> Result<Pair> {
-            let types = [i.into(), o.into()];
+        let pair = |i: DType, o: DType, source: &'static str| -> Result<Pair> {
+            let types = [i.into(), o.into(), source.into()];
             Ok(Pair { row: shader::REDUCE_ROW.get(&types)?, column: shader::REDUCE_COLUMN.get(&types)? })
         };
-        let passes = [pair(dtype, dtype)?, pair(dtype, partial)?, pair(partial, partial)?, pair(partial, dtype)?];
-        Ok(Self { combine, first, last, partial, widen, passes })
+        let memory = |i, o| pair(i, o, "memory");
+        let passes = [memory(dtype, dtype)?, memory(dtype, partial)?, memory(partial, partial)?, memory(partial, dtype)?];
+        let chains = match dtype {
+            DType::F32 | DType::F16 | DType::BF16 => Some([pair(dtype, dtype, "chain")?, pair(dtype, partial, "chain")?]),
+            _ => None,
+        };
+        Ok(Self { combine, first, last, partial, widen, passes, chains })
+    }
+
+    /// Reduces the axes marked in `reduced` of the (one) result of `program`, which has shape `shape`, into `y`. It is written
+    /// to memory only where no kernel can compute it while it reads. `memo` is for this program and this reducer alone.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn run_program(
+        &self,
+        ctx: &mut Compute<'_>,
+        program: &Program,
+        inputs: &[Tensor],
+        shape: &Shape,
+        reduced: &[bool],
+        y: &Tensor,
+        memo: &Memo,
+    ) -> Result<()> {
+        if let Some(fetch) = self.fetch(ctx, program, inputs, shape, reduced, memo)? {
+            return self.run_from(ctx, Source::Program { fetch: &fetch, inputs }, shape, reduced, y);
+        }
+        let [out] = program.outputs() else { return Err(Error::internal("a reduction of several results")) };
+        let x = ctx.temp(out.dtype, shape.clone())?;
+        launch(ctx.stream(), program, inputs, &[], std::slice::from_ref(&x))?;
+        self.run(ctx, &x, reduced, y)
+    }
+
+    fn fetch(
+        &self,
+        ctx: &Compute<'_>,
+        program: &Program,
+        inputs: &[Tensor],
+        shape: &Shape,
+        reduced: &[bool],
+        memo: &Memo,
+    ) -> Result<Option<Fetch>> {
+        let Some(chains) = self.chains.filter(|_| shape.num_elements() > 0) else { return Ok(None) };
+        let mut runs = axes::runs(shape, reduced);
+        let pass = next_pass(&mut runs);
+        let l = Launch::new(ctx, true, pass)?;
+        let pair = chains[usize::from(l.splits > 1 || runs.iter().any(|r| r.reduced))];
+        let kernel = if l.columns > 1 { pair.column } else { pair.row };
+        let four = l.vector && (l.columns > 1 || l.n % 4 == 0);
+        Fetch::new(program, inputs, shape, kernel, four, memo)
     }
 
     /// Reduces the axes of `x` marked in `reduced` into `y`, whose elements are those of the remaining axes in order.
     pub fn run(&self, ctx: &mut Compute<'_>, x: &Tensor, reduced: &[bool], y: &Tensor) -> Result<()> {
         if x.num_elements() == 0 {
             let nothing = Pass { outer: y.num_elements(), n: 0, columns: 1 };
-            return self.launch(ctx, &Launch::new(ctx, x, nothing)?, x, y, true, true, 0);
+            return self.launch(ctx, &Launch::new(ctx, false, nothing)?, Source::Memory(x), y, true, true, 0);
         }
-        let mut runs = axes::runs(&x.shape, reduced);
+        self.run_from(ctx, Source::Memory(x), &x.shape, reduced, y)
+    }
+
+    fn run_from(&self, ctx: &mut Compute<'_>, x: Source<'_>, shape: &Shape, reduced: &[bool], y: &Tensor) -> Result<()> {
+        let mut runs = axes::runs(shape, reduced);
         let count: i64 = runs.iter().filter(|r| r.reduced).map(|r| r.size).product();
-        let mut from = x.clone();
-        let mut first = true;
+        let mut from: Option<Tensor> = None;
         loop {
-            let pass = next_pass(&mut runs);
+            let (pass, first) = (next_pass(&mut runs), from.is_none());
             let more = runs.iter().any(|r| r.reduced) || (first && self.widen);
-            let done = !more;
-            let to = if done { y.clone() } else { ctx.temp(self.partial, [pass.outer * pass.columns])? };
-            self.pass(ctx, &from, &to, pass, first, done, count)?;
-            if done {
+            let to = if more { ctx.temp(self.partial, [pass.outer * pass.columns])? } else { y.clone() };
+            self.pass(ctx, from.as_ref().map_or(x, Source::Memory), &to, pass, first, !more, count)?;
+            if !more {
                 return Ok(());
             }
-            (from, first) = (to, false);
+            from = Some(to);
         }
     }
 
     /// One pass, split in two where its results alone would not keep the device busy.
     #[allow(clippy::too_many_arguments)]
-    fn pass(&self, ctx: &mut Compute<'_>, x: &Tensor, y: &Tensor, p: Pass, first: bool, last: bool, count: i64) -> Result<()> {
-        let launch = Launch::new(ctx, x, p)?;
+    fn pass(&self, ctx: &mut Compute<'_>, x: Source<'_>, y: &Tensor, p: Pass, first: bool, last: bool, count: i64) -> Result<()> {
+        let launch = Launch::new(ctx, x.aligned()?, p)?;
         if launch.splits == 1 {
             return self.launch(ctx, &launch, x, y, first, last, count);
         }
         let parts = ctx.temp(self.partial, [p.outer, i64::from(launch.splits), p.columns])?;
         self.launch(ctx, &launch, x, &parts, first, false, count)?;
         let p = Pass { n: launch.splits.into(), ..p };
-        let launch = Launch { splits: 1, chunk: launch.splits, ..Launch::new(ctx, &parts, p)? };
-        self.launch(ctx, &launch, &parts, y, false, last, count)
+        let parts = Source::Memory(&parts);
+        let launch = Launch { splits: 1, chunk: launch.splits, ..Launch::new(ctx, parts.aligned()?, p)? };
+        self.launch(ctx, &launch, parts, y, false, last, count)
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn launch(&self, ctx: &Compute<'_>, l: &Launch, x: &Tensor, y: &Tensor, first: bool, last: bool, count: i64) -> Result<()> {
+    fn launch(
+        &self,
+        ctx: &Compute<'_>,
+        l: &Launch,
+        x: Source<'_>,
+        y: &Tensor,
+        first: bool,
+        last: bool,
+        count: i64,
+    ) -> Result<()> {
         let pair = self.passes[match (first, last) {
             (true, true) => 0,
             (true, false) => 1,
@@ -146,14 +215,43 @@ impl Reducer {
         let after = if last { self.last } else { Last::Nothing };
         let constants = [l.threads[0], l.threads[1], 1, before as u32, after as u32, l.vector.into(), self.combine as u32];
         let mut args = Args::new();
-        args.read(x)?.write(y)?.u32(l.outer).u32(l.n);
+        if let Source::Memory(x) = x {
+            args.read(x)?;
+        }
+        args.write(y)?.u32(l.outer).u32(l.n);
         match l.columns > 1 {
             true => args.u32(l.columns).u32(l.splits).u32(l.chunk),
             false => args.u32(l.splits),
         };
         args.u32(small(count)?);
-        let kernel = if l.columns > 1 { pair.column } else { pair.row };
+        let kernel = match x {
+            Source::Memory(_) => {
+                if l.columns > 1 {
+                    pair.column
+                } else {
+                    pair.row
+                }
+            }
+            Source::Program { fetch, inputs } => {
+                fetch.arguments(inputs, &mut args)?;
+                fetch.kernel()
+            }
+        };
         ctx.stream().launch_linear(kernel, &constants, &args, l.groups())
+    }
+}
+
+impl Source<'_> {
+    /// Whether four elements can be read at once, wherever that is of use.
+    fn aligned(&self) -> Result<bool> {
+        match self {
+            Source::Memory(x) => {
+                let size = x.dtype.size() as u64;
+                Ok(!x.dtype.is_complex() && x.bytes() > 0 && x.device_ptr()?.0 % (4 * size).min(16) == 0)
+            }
+            // As memory of its own would be.
+            Source::Program { .. } => Ok(true),
+        }
     }
 }
 
@@ -181,11 +279,9 @@ struct Launch {
 }
 
 impl Launch {
-    fn new(ctx: &Compute<'_>, x: &Tensor, p: Pass) -> Result<Self> {
+    fn new(ctx: &Compute<'_>, aligned: bool, p: Pass) -> Result<Self> {
         let limit = THREADS.min(ctx.device().adapter().limits.max_invocations);
         let limit = if limit.is_power_of_two() { limit } else { limit.next_power_of_two() / 2 };
-        let size = x.dtype.size() as u64;
-        let aligned = !x.dtype.is_complex() && x.bytes() > 0 && x.device_ptr()?.0 % (4 * size).min(16) == 0;
         let (outer, n, columns) = (small(p.outer)?, small(p.n)?, small(p.columns)?);
         if columns > 1 { Self::columns(limit, aligned, outer, n, columns) } else { Self::rows(limit, aligned, outer, n) }
     }

@@ -1,5 +1,5 @@
 //! Which nodes become one: first trees of operators whose results nobody else uses, then, in graphs where that is safe,
-//! whatever is connected: several results, reads and updates of variables.
+//! whatever is connected: several results, reads and updates of variables, reductions.
 //!
 //! A tree waits for nothing that its last operator did not wait for anyway. More than that can change when things happen,
 //! though never against the graph's edges: a fused node is one of the orders that the graph allows. That is not done
@@ -53,6 +53,7 @@ pub fn find(graph: &Graph) -> Vec<Vec<(usize, Member)>> {
         clusters.results();
         clusters.variables();
         clusters.updates_together();
+        clusters.reductions();
         let wrong = clusters.wrong(attempt == 3);
         if wrong.is_empty() {
             let sets = clusters.sets();
@@ -91,8 +92,10 @@ impl<'a> Clusters<'a> {
     fn trees(&mut self) {
         for &node in self.flow.order.iter().rev() {
             let alone = !self.graph.is_preserved(node) && self.graph.uses(node).iter().all(|u| matches!(u, Use::Data(..)));
-            if let (Some(Member::Op(_)), true, Some(set)) = (&self.members[node], alone, self.users(node)) {
-                self.join(&[node, set]);
+            if let (Some(Member::Op(op)), true, Some(set)) = (&self.members[node], alone, self.users(node)) {
+                if !op.reduces && !self.reduces(set) {
+                    self.join(&[node, set]);
+                }
             }
         }
     }
@@ -130,7 +133,7 @@ impl<'a> Clusters<'a> {
     /// Operators whose result others use too into those of their users that they can be one with.
     fn results(&mut self) {
         for &node in &self.flow.order {
-            if !matches!(self.members[node], Some(Member::Op(_))) {
+            if !matches!(self.members[node], Some(Member::Op(_))) || self.reduces(node) {
                 continue;
             }
             let users: HashSet<usize> = self.graph.uses(node).iter().map(|u| self.sets.set(u.user())).collect();
@@ -139,12 +142,33 @@ impl<'a> Clusters<'a> {
             }
             for u in self.graph.uses(node) {
                 if let Use::Data(user, _) = *u {
-                    if matches!(self.members[user], Some(Member::Op(_) | Member::Update(..))) {
+                    if matches!(self.members[user], Some(Member::Op(_) | Member::Update(..))) && !self.reduces(user) {
                         self.connect(&[self.sets.set(node), self.sets.set(user)]);
                     }
                 }
             }
         }
+    }
+
+    /// Reductions with what makes their operand and with those of their users that they can be one with. After all else, and
+    /// not with updates of variables: those come at the end, and would hold the operand until then.
+    fn reductions(&mut self) {
+        for &node in &self.flow.order {
+            if !self.reduces(node) {
+                continue;
+            }
+            let producer = self.graph.node(node).and_then(|n| self.graph.index(n.data_inputs().next()?.0));
+            let users = self.graph.uses(node).iter().filter(|u| matches!(u, Use::Data(..))).map(|u| u.user());
+            for other in producer.into_iter().chain(users) {
+                if matches!(self.members[other], Some(Member::Op(_))) {
+                    self.connect(&[self.sets.set(node), self.sets.set(other)]);
+                }
+            }
+        }
+    }
+
+    fn reduces(&self, node: usize) -> bool {
+        self.members[node].as_ref().is_some_and(Member::reduces)
     }
 
     /// Sets that update small variables, though they have nothing to do with each other.
@@ -212,6 +236,7 @@ impl<'a> Clusters<'a> {
             && steps <= MAX_STEPS
             && all.iter().all(|&i| self.members[i].is_some() && device(i) == device(all[0]))
             && all.iter().filter(fetched).count() <= 1
+            && !(all.iter().any(|&i| self.reduces(i)) && all.iter().any(|&i| !matches!(self.members[i], Some(Member::Op(_)))))
             && self.inputs(&all).len() <= MAX_INPUTS
             && self.sets.join(&distinct)
     }

@@ -17,12 +17,19 @@ pub fn replacement(graph: &Graph, set: &[(usize, Member)]) -> Result<Option<Repl
         set.iter().filter(|(i, m)| matches!(m, Member::Op(_)) && kept(graph, *i, &gone)).map(|(i, _)| *i).collect();
     // The fetched one keeps its name, and so its output stays the first.
     outputs.sort_by_key(|&i| !graph.is_preserved(i));
-    let mut writer =
-        Writer { graph, gone: &gone, chain: Chain::default(), handles: Vec::new(), args: Vec::new(), values: HashMap::new() };
+    let mut writer = Writer {
+        graph,
+        gone: &gone,
+        chain: Chain::default(),
+        handles: vec![],
+        args: vec![],
+        axes: vec![],
+        values: HashMap::new(),
+    };
     for (i, member) in set {
         writer.step(*i, member)?;
     }
-    let Writer { mut chain, handles, args, values, .. } = writer;
+    let Writer { mut chain, handles, args, axes, values, .. } = writer;
     let step = |i: &usize| values.get(i).copied().ok_or_else(missing);
     chain.outputs = outputs.iter().map(step).collect::<Result<_>>()?;
     if chain.outputs.is_empty() && handles.is_empty() {
@@ -37,7 +44,7 @@ pub fn replacement(graph: &Graph, set: &[(usize, Member)]) -> Result<Option<Repl
         Some(_) => last.name.clone(),
         None => unused(graph, &last.name),
     };
-    let mut inputs: Vec<String> = handles.iter().chain(&args).cloned().collect();
+    let mut inputs: Vec<String> = handles.iter().chain(&args).chain(&axes).cloned().collect();
     for &i in &gone {
         for control in node(i)?.control_inputs() {
             let inside = graph.index(&control[1..]).is_some_and(|c| gone.contains(&c));
@@ -49,11 +56,15 @@ pub fn replacement(graph: &Graph, set: &[(usize, Member)]) -> Result<Option<Repl
     let out: Vec<DType> = chain.outputs.iter().filter_map(|&o| types.get(o).copied()).collect();
     let mut program = Vec::new();
     wire::put_bytes(&mut program, 2, text.as_bytes());
-    let mut attributes = vec![("Tin", list(&chain.inputs)), ("Tout", list(&out)), ("program", program)];
+    let number = |n: usize| {
+        let mut value = Vec::new();
+        wire::put_int(&mut value, 3, n as i64);
+        value
+    };
+    let mut attributes =
+        vec![("Tin", list(&chain.inputs)), ("Tout", list(&out)), ("program", program), ("A", number(axes.len()))];
     if !handles.is_empty() {
-        let mut n = Vec::new();
-        wire::put_int(&mut n, 3, handles.len() as i64);
-        attributes.push(("N", n));
+        attributes.push(("N", number(handles.len())));
     }
     let op = if handles.is_empty() { FUSED_OP } else { UPDATE_OP };
     let new = GraphNode::new(&name, op, &last.device, inputs, &attributes)?;
@@ -87,9 +98,10 @@ struct Writer<'a> {
     graph: &'a Graph,
     gone: &'a [usize],
     chain: Chain,
-    /// The variables' handles and the operands, as written.
+    /// The variables' handles, the operands and the axes of reductions, as written.
     handles: Vec<String>,
     args: Vec<String>,
+    axes: Vec<String>,
     /// The step of the chain whose result a node's is.
     values: HashMap<usize, usize>,
 }
@@ -100,7 +112,10 @@ impl Writer<'_> {
         let inputs: Vec<&String> = node.inputs.iter().filter(|i| !i.starts_with('^')).collect();
         match (member, &inputs[..]) {
             (Member::Op(op), _) => {
-                let args = inputs.iter().zip(&op.inputs).map(|(i, &d)| self.operand(i, d)).collect::<Result<_>>()?;
+                let mut args = inputs.iter().zip(&op.inputs).map(|(i, &d)| self.operand(i, d)).collect::<Result<Vec<_>>>()?;
+                if let (true, Some(axes)) = (op.reduces, inputs.last()) {
+                    args.push(Operand::Axes(self.axes(axes)));
+                }
                 self.push(&op.name, op.attrs.clone(), args);
             }
             (Member::Read(dtype), [handle]) => {
@@ -128,6 +143,14 @@ impl Writer<'_> {
     /// The variable of a handle.
     fn variable(&mut self, handle: &str, dtype: DType) -> Result<Operand> {
         place(&mut self.handles, &mut self.chain.variables, handle, dtype).map(Operand::Variable)
+    }
+
+    /// The place of the axes of a reduction.
+    fn axes(&mut self, input: &str) -> usize {
+        self.axes.iter().position(|i| i == input).unwrap_or_else(|| {
+            self.axes.push(input.to_owned());
+            self.axes.len() - 1
+        })
     }
 
     fn operand(&mut self, input: &str, dtype: DType) -> Result<Operand> {

@@ -1,8 +1,9 @@
-//! What can go into a fused node: element-wise operators, and reads and updates of variables.
+//! What can go into a fused node: element-wise operators, reductions, and reads and updates of variables.
 
 use std::sync::OnceLock;
 
 use tfvk_device::{DType, visible_adapters};
+use tfvk_ops::elementwise::reduces;
 use tfvk_ops::expr::{AttrValue, ShapeRule, declarations};
 use tfvk_ops::signature::{ArgType, signature};
 use tfvk_ops::{KernelDef, OpKernelConstruction};
@@ -11,7 +12,7 @@ use crate::graph::model::GraphNode;
 
 /// A node that can go into a fused one.
 pub enum Member {
-    /// An element-wise operator.
+    /// An element-wise operator, or a reduction.
     Op(Op),
     /// ReadVariableOp.
     Read(DType),
@@ -19,7 +20,7 @@ pub enum Member {
     Update(DType, &'static str),
 }
 
-/// An element-wise operator.
+/// An element-wise operator, or a reduction.
 pub struct Op {
     /// Its name in a chain.
     pub name: String,
@@ -27,6 +28,15 @@ pub struct Op {
     pub attrs: Vec<AttrValue>,
     /// The element types of its operands.
     pub inputs: Vec<DType>,
+    /// Whether it is a reduction: after the operand come the axes.
+    pub reduces: bool,
+}
+
+impl Member {
+    /// Whether it is a reduction.
+    pub fn reduces(&self) -> bool {
+        matches!(self, Member::Op(op) if op.reduces)
+    }
 }
 
 /// The node as a member.
@@ -43,8 +53,17 @@ pub fn member(node: &GraphNode) -> Option<Member> {
         "AssignAddVariableOp" => of_variable(2).map(|d| Member::Update(d, "AddV2")),
         "AssignSubVariableOp" => of_variable(2).map(|d| Member::Update(d, "Sub")),
         "BiasAdd" => bias_add(node).map(Member::Op),
-        _ => op(node).map(Member::Op),
+        _ => reduction(node).or_else(|| op(node)).map(Member::Op),
     }
+}
+
+/// A reduction over axes that are in host memory.
+fn reduction(node: &GraphNode) -> Option<Op> {
+    let dtype = node.def.dtype("T").ok().filter(|d| reduces(node.def.op(), *d) && on_device(*d))?;
+    let fits = node.def.dtype("Tidx").is_ok_and(|d| d == DType::I32) && node.data_inputs().count() == 2;
+    let keep = node.def.bool("keep_dims").ok()?;
+    let attrs = vec![AttrValue::Bool(keep)];
+    fits.then(|| Op { name: node.def.op().to_owned(), attrs, inputs: vec![dtype], reduces: true })
 }
 
 /// A bias along the last dimension is added as any other operand that broadcasts.
@@ -52,7 +71,7 @@ fn bias_add(node: &GraphNode) -> Option<Op> {
     let dtype = node.def.dtype("T").ok().filter(|d| d.is_float() && on_device(*d))?;
     let last = !node.def.has("data_format") || node.def.string("data_format").is_ok_and(|f| f == "NHWC");
     let fits = last && node.data_inputs().count() == 2;
-    fits.then(|| Op { name: "AddV2".to_owned(), attrs: Vec::new(), inputs: vec![dtype; 2] })
+    fits.then(|| Op { name: "AddV2".to_owned(), attrs: Vec::new(), inputs: vec![dtype; 2], reduces: false })
 }
 
 /// The node as an operator: an expression of broadcasting operands whose kernel, for these element types, has everything
@@ -88,7 +107,7 @@ fn op(node: &GraphNode) -> Option<Op> {
     let fits = signature.outputs.len() == 1
         && node.data_inputs().count() == inputs.len()
         && inputs.iter().copied().chain(named).all(on_device);
-    Some(Op { name: op.to_owned(), attrs, inputs }).filter(|_| fits)
+    Some(Op { name: op.to_owned(), attrs, inputs, reduces: false }).filter(|_| fits)
 }
 
 /// Whether all devices compute with this type. What the host computes in their place must not take others along.

@@ -278,6 +278,44 @@ mod tests {
         assert_eq!(fused(nodes, &[]), ["add: _VkElementwise(x, b)", "b: Arg()", "r: Ret(add:1, add)", "x: Other()"]);
     }
 
+    /// Nodes of which some reduce, with axes of type int32.
+    fn reducing(nodes: &[(&str, &str, &[&str])]) -> Vec<String> {
+        let [mut float, mut int, mut keep] = [Vec::new(), Vec::new(), Vec::new()];
+        crate::wire::put_int(&mut float, 6, 1);
+        crate::wire::put_int(&mut int, 6, 3);
+        crate::wire::put_int(&mut keep, 5, 1);
+        let attributes = [("T", float.clone()), ("dtype", float), ("Tidx", int), ("keep_dims", keep)];
+        let mut encoded = Vec::new();
+        for (name, op, inputs) in nodes {
+            let inputs = inputs.iter().map(|i| (*i).to_owned()).collect();
+            let node = model::GraphNode::new(name, op, "/device:GPU:0", inputs, &attributes).unwrap();
+            crate::wire::put_bytes(&mut encoded, model::GRAPH_NODE, node.encoded());
+        }
+        let bytes = fuse_all(&encoded, "GPU", HashSet::new()).unwrap().unwrap_or(encoded);
+        let mut all = told(&Graph::parse(&bytes, "GPU", HashSet::new()).unwrap());
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn reductions_go_in_but_not_with_updates() {
+        let mut nodes: Vec<(&str, &str, &[&str])> = vec![
+            ("x", "Arg", &[]),
+            ("axes", "Arg", &[]),
+            ("square", "Square", &["x"]),
+            ("mean", "Mean", &["square", "axes"]),
+            ("over", "RealDiv", &["x", "mean"]),
+            ("r", "Ret", &["over"]),
+        ];
+        assert_eq!(reducing(&nodes), ["axes: Arg()", "over: _VkElementwise(x, axes)", "r: Ret(over)", "x: Arg()"]);
+        // The sum of a gradient is there before the update, so that the gradient need not be.
+        nodes[4..].copy_from_slice(&[("twice", "AddV2", &["mean", "mean"]), ("add", "AssignAddVariableOp", &["v", "twice"])]);
+        nodes.push(("v", "Arg", &[]));
+        let got = reducing(&nodes);
+        assert!(got.contains(&"mean: _VkElementwise(x, axes)".to_owned()), "{got:?}");
+        assert!(got.iter().any(|n| n.contains("_VkUpdate(v, mean)")), "{got:?}");
+    }
+
     #[test]
     fn the_same_is_done_once() {
         let nodes: &[(&str, &str, &[&str])] = &[

@@ -68,6 +68,12 @@ impl GraphNode {
         Ok(Self { name: name.into(), inputs, device: device.into(), ours: true, def, encoded })
     }
 
+    /// The node, encoded.
+    #[cfg(test)]
+    pub fn encoded(&self) -> &[u8] {
+        &self.encoded
+    }
+
     /// Gives the node other inputs.
     fn set_inputs(&mut self, inputs: Vec<String>) -> Result<()> {
         let mut encoded = Vec::with_capacity(self.encoded.len());

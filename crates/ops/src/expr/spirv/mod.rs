@@ -5,6 +5,7 @@
 //! scalars, operands given by value, then the plan's index words. A block of more than 128 bytes is itself behind a pointer.
 
 mod body;
+mod graft;
 mod index;
 mod memory;
 mod module;
@@ -15,6 +16,7 @@ use tfvk_device::{DType, Error, Result};
 use self::module::Module;
 use super::plan::{Access, Variant};
 use super::{Program, graph::Ty};
+pub use graft::graft;
 
 /// More argument bytes than this travel behind a pointer.
 pub const PUSH_BYTES: usize = 128;
@@ -51,7 +53,7 @@ impl Layout {
             word += words_of(d) as u32;
         }
         for (&d, access) in program.inputs().iter().zip(&variant.access) {
-            let has_pointer = !matches!(access, Access::Unused | Access::Host);
+            let has_pointer = access.is_pointer();
             inputs.push(has_pointer.then_some(outputs));
             outputs += u32::from(has_pointer);
             by_value.push((*access == Access::Host).then_some(word));
@@ -107,6 +109,22 @@ fn element(
     places: &index::Places,
     lanes: usize,
 ) -> Built<()> {
+    let results = values(m, program, variant, layout, places, lanes)?;
+    for ((p, out), r) in (layout.outputs..).zip(program.outputs()).zip(&results) {
+        memory::store(m, p, out.dtype, places.output, r)?;
+    }
+    Ok(())
+}
+
+/// Loads `lanes` elements of every operand and evaluates the program for each: for each result, each lane's parts.
+fn values(
+    m: &mut Module,
+    program: &Program,
+    variant: &Variant,
+    layout: &Layout,
+    places: &index::Places,
+    lanes: usize,
+) -> Built<Vec<Vec<[spirv::Word; 2]>>> {
     let mut operands = Vec::new();
     for (i, &dtype) in program.inputs().iter().enumerate() {
         operands.push(match (variant.access[i], layout.inputs[i], layout.by_value[i]) {
@@ -138,8 +156,5 @@ fn element(
             r.push([values[out.re as usize], values[out.im as usize]]);
         }
     }
-    for ((p, out), r) in (layout.outputs..).zip(program.outputs()).zip(&results) {
-        memory::store(m, p, out.dtype, places.output, r)?;
-    }
-    Ok(())
+    Ok(results)
 }

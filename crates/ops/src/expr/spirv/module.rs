@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use rspirv::binary::Assemble;
-use rspirv::dr::{Builder, Operand};
+use rspirv::dr::{self, Builder, Operand};
 use rspirv::spirv::{
     AddressingModel, BuiltIn, Capability, Decoration, ExecutionMode, ExecutionModel, FunctionControl, GlslStd450Op, MemoryAccess,
-    MemoryModel, SelectionControl, StorageClass, Word,
+    MemoryModel, Op, SelectionControl, StorageClass, Word,
 };
 
 use super::{Built, Layout, PUSH_BYTES};
@@ -18,10 +18,7 @@ pub(super) struct Module {
     pub types: Types,
     constants: HashMap<(Ty, u64), Word>,
     capabilities: HashSet<u32>,
-    /// What a member of the argument block is loaded from: variable or physical pointer, and its storage class.
-    block: Word,
-    block_class: StorageClass,
-    num_pointers: u32,
+    arguments: Arguments,
     words: HashMap<u32, Word>,
     tables: HashMap<u16, Word>,
     interface: Vec<Word>,
@@ -29,6 +26,14 @@ pub(super) struct Module {
     workgroup_size: Word,
     /// The block that is being written; phis name it.
     pub current: Word,
+}
+
+/// Where pointers and words of the arguments are.
+enum Arguments {
+    /// Members of a block, given by a variable or a physical pointer.
+    Block { base: Word, class: StorageClass, num_pointers: u32 },
+    /// Elements of an array of words, a member of the push constants; a pointer (of an input: there are no outputs) is two.
+    Words { base: Word, member: u32, num_pointers: u32 },
 }
 
 #[derive(Default)]
@@ -46,14 +51,8 @@ pub(super) struct Types {
     arrays: HashMap<Word, Word>,
 }
 
-impl Module {
-    pub(super) fn new(layout: &Layout) -> Built<Self> {
-        let mut b = Builder::new();
-        b.set_version(1, 5);
-        b.capability(Capability::Shader);
-        b.capability(Capability::PhysicalStorageBufferAddresses);
-        let glsl = b.ext_inst_import("GLSL.std.450");
-        b.memory_model(AddressingModel::PhysicalStorageBuffer64, MemoryModel::GLSL450);
+impl Types {
+    fn new(b: &mut Builder) -> Self {
         let mut t = Types { void: b.type_void(), bool: b.type_bool(), ..Types::default() };
         t.u32 = b.type_int(32, 0);
         t.f32 = b.type_float(32, None);
@@ -62,6 +61,19 @@ impl Module {
         t.uvec4 = b.type_vector(t.u32, 4);
         t.vec2 = b.type_vector(t.f32, 2);
         t.u32_pair = b.type_struct([t.u32, t.u32]);
+        t
+    }
+}
+
+impl Module {
+    pub(super) fn new(layout: &Layout) -> Built<Self> {
+        let mut b = Builder::new();
+        b.set_version(1, 5);
+        b.capability(Capability::Shader);
+        b.capability(Capability::PhysicalStorageBufferAddresses);
+        let glsl = b.ext_inst_import("GLSL.std.450");
+        b.memory_model(AddressingModel::PhysicalStorageBuffer64, MemoryModel::GLSL450);
+        let mut t = Types::new(&mut b);
         let workgroup_size = Self::workgroup_size(&mut b, &t);
         let (block_type, class) = Self::block_type(&mut b, &mut t, layout);
         let push = b.type_pointer(None, StorageClass::PushConstant, block_type.outer);
@@ -72,9 +84,7 @@ impl Module {
             types: t,
             constants: HashMap::new(),
             capabilities: HashSet::new(),
-            block: variable,
-            block_class: class,
-            num_pointers: layout.num_pointers,
+            arguments: Arguments::Block { base: variable, class, num_pointers: layout.num_pointers },
             words: HashMap::new(),
             tables: HashMap::new(),
             interface: vec![variable],
@@ -87,15 +97,85 @@ impl Module {
         m.current = m.b.begin_block(None)?;
         if let Some(inner) = block_type.inner {
             // The push constants are the address of the block.
-            let pointer = m.member_of(variable, StorageClass::PushConstant, 0, inner)?;
-            m.block = pointer;
+            let pointer = m.load_member(variable, StorageClass::PushConstant, 0, inner, 8)?;
+            m.arguments = Arguments::Block { base: pointer, class, num_pointers: layout.num_pointers };
         }
-        // Read before the code branches, so that every use is dominated.
-        for w in 0..layout.num_words {
-            let loaded = m.load_word(w)?;
-            m.words.insert(w, loaded);
-        }
+        m.load_words(layout)?;
         Ok(m)
+    }
+
+    /// Reads the words before the code branches, so that every use is dominated.
+    fn load_words(&mut self, layout: &Layout) -> Built<()> {
+        self.words.clear();
+        for w in 0..layout.num_words {
+            let loaded = self.load_word(w)?;
+            self.words.insert(w, loaded);
+        }
+        Ok(())
+    }
+
+    /// A finished module whose functions are to be given other bodies; the arguments are words, the last member of its
+    /// push constants. `None` if it has none.
+    pub(super) fn of(module: dr::Module, layout: &Layout) -> Option<Self> {
+        let capabilities = module.capabilities.iter().filter_map(|i| match i.operands[..] {
+            [Operand::Capability(c)] => Some(c as u32),
+            _ => None,
+        });
+        let capabilities = capabilities.collect();
+        let glsl = module.ext_inst_imports.first().and_then(|i| i.result_id);
+        let globals = &module.types_global_values;
+        let defined = |id: Word| globals.iter().find(|i| i.result_id == Some(id));
+        let is_push = |i: &&dr::Instruction| {
+            i.class.opcode == Op::Variable && i.operands.first() == Some(&Operand::StorageClass(StorageClass::PushConstant))
+        };
+        let push = globals.iter().find(is_push)?;
+        let pointer = defined(push.result_type?)?;
+        let block = defined(pointer.operands.get(1)?.id_ref_any()?)?;
+        let (base, members) = (push.result_id?, block.operands.len() as u32);
+        let main = module.entry_points.first()?.operands.get(1)?.id_ref_any()?;
+        let mut b = Builder::new_from_module(module);
+        let glsl = glsl.unwrap_or_else(|| b.ext_inst_import("GLSL.std.450"));
+        let types = Types::new(&mut b);
+        Some(Self {
+            b,
+            glsl,
+            types,
+            constants: HashMap::new(),
+            capabilities,
+            arguments: Arguments::Words { base, member: members.checked_sub(1)?, num_pointers: layout.outputs },
+            words: HashMap::new(),
+            tables: HashMap::new(),
+            interface: Vec::new(),
+            main,
+            workgroup_size: 0,
+            current: 0,
+        })
+    }
+
+    /// Empties a function and begins its body anew.
+    pub(super) fn begin_body(&mut self, function: usize, layout: &Layout) -> Built<()> {
+        if let Some(f) = self.b.module_mut().functions.get_mut(function) {
+            f.blocks.clear();
+        }
+        self.b.select_function(Some(function))?;
+        self.current = self.b.begin_block(None)?;
+        self.load_words(layout)
+    }
+
+    /// Ends the body with the function's result.
+    pub(super) fn end_body(&mut self, result: Word) -> Built<()> {
+        self.b.ret_value(result)?;
+        self.b.select_function(None)
+    }
+
+    /// The words of a module that was finished before.
+    pub(super) fn refinish(mut self) -> Vec<u32> {
+        let interface = std::mem::take(&mut self.interface).into_iter().map(Operand::IdRef);
+        let mut module = self.b.module();
+        if let Some(entry) = module.entry_points.first_mut() {
+            entry.operands.extend(interface);
+        }
+        module.assemble()
     }
 
     fn workgroup_size(b: &mut Builder, t: &Types) -> Word {
@@ -138,9 +218,11 @@ impl Module {
         if let Some(&p) = t.arrays.get(&element) {
             return p;
         }
-        let array = b.type_runtime_array(element);
+        // Of its own: another that is the same has its decorations already.
+        let (array, block) = (b.id(), b.id());
+        b.type_runtime_array_id(Some(array), element);
         b.decorate(array, Decoration::ArrayStride, [Operand::LiteralBit32(stride)]);
-        let block = b.type_struct([array]);
+        b.type_struct_id(Some(block), [array]);
         b.decorate(block, Decoration::Block, []);
         b.member_decorate(block, 0, Decoration::Offset, [Operand::LiteralBit32(0)]);
         // Declared ahead, as glslang does: otherwise spirv-val takes a pointer to bytes for a use of bytes.
@@ -151,20 +233,47 @@ impl Module {
         p
     }
 
-    fn member_of(&mut self, base: Word, class: StorageClass, member: u32, ty: Word) -> Built<Word> {
+    fn load_member(&mut self, base: Word, class: StorageClass, member: u32, ty: Word, align: u32) -> Built<Word> {
         let pointer_type = self.b.type_pointer(None, class, ty);
         let index = self.u32(member);
         let pointer = self.b.access_chain(pointer_type, None, base, [index])?;
         if class == StorageClass::PushConstant {
             return self.b.load(ty, None, pointer, None, []);
         }
-        let align = if member < self.num_pointers { 8 } else { 4 };
         self.b.load(ty, None, pointer, Some(MemoryAccess::ALIGNED), [Operand::LiteralBit32(align)])
+    }
+
+    /// An element of the array of words.
+    fn load_element(&mut self, base: Word, member: u32, element: u32) -> Built<Word> {
+        let ty = self.types.u32;
+        let pointer_type = self.b.type_pointer(None, StorageClass::PushConstant, ty);
+        let indices = [self.u32(member), self.u32(element)];
+        let pointer = self.b.access_chain(pointer_type, None, base, indices)?;
+        self.b.load(ty, None, pointer, None, [])
     }
 
     fn load_word(&mut self, word: u32) -> Built<Word> {
         let ty = self.types.u32;
-        self.member_of(self.block, self.block_class, self.num_pointers + word, ty)
+        match self.arguments {
+            Arguments::Block { base, class, num_pointers } => self.load_member(base, class, num_pointers + word, ty, 4),
+            Arguments::Words { base, member, num_pointers } => self.load_element(base, member, 2 * num_pointers + word),
+        }
+    }
+
+    /// Pointer `number`, as one of type `wanted`; `declared` is the type of the block's members.
+    fn load_pointer(&mut self, number: u32, declared: Word, wanted: Word) -> Built<Word> {
+        match self.arguments {
+            Arguments::Block { base, class, .. } => {
+                let pointer = self.load_member(base, class, number, declared, 8)?;
+                if wanted == declared { Ok(pointer) } else { self.b.bitcast(wanted, None, pointer) }
+            }
+            Arguments::Words { base, member, .. } => {
+                let low = self.load_element(base, member, 2 * number)?;
+                let high = self.load_element(base, member, 2 * number + 1)?;
+                let both = self.b.composite_construct(self.types.uvec2, None, [low, high])?;
+                self.b.bitcast(wanted, None, both)
+            }
+        }
     }
 
     /// A word of the argument block.
@@ -180,10 +289,7 @@ impl Module {
         let word = self.types.u32;
         let declared = Self::array_of(&mut self.b, &mut self.types, word, 4);
         let wanted = Self::array_of(&mut self.b, &mut self.types, element, stride);
-        let mut base = self.member_of(self.block, self.block_class, number, declared)?;
-        if wanted != declared {
-            base = self.b.bitcast(wanted, None, base)?;
-        }
+        let base = self.load_pointer(number, declared, wanted)?;
         let pointer_type = self.b.type_pointer(None, StorageClass::PhysicalStorageBuffer, element);
         let zero = self.u32(0);
         self.b.access_chain(pointer_type, None, base, [zero, index])

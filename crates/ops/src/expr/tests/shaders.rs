@@ -24,7 +24,10 @@ impl Validator {
     }
 
     fn add(&mut self, program: &Program, variant: &Variant) {
-        let words = spirv::generate(program, variant).unwrap();
+        self.add_words(program, variant, &spirv::generate(program, variant).unwrap());
+    }
+
+    fn add_words(&mut self, program: &Program, variant: &Variant, words: &[u32]) {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let name = program.name().replace(['(', ')', ',', ' '], "_");
         let file = self.dir.join(format!("{}-{name}-{}-{}.spv", self.files.len(), variant.lanes, variant.rank));
@@ -108,5 +111,37 @@ fn all_ops() {
         let lanes = if p.cost() > 200 { 1 } else { (16 / size) as u8 };
         v.add(&p, &Variant { lanes, rank: 0, access: smallvec![Access::Full; n] });
     }
+    v.check();
+}
+
+/// A chain in the place of the loads of a reduction: types that the kernel has and has not, tables, loops.
+#[test]
+#[cfg_attr(windows, ignore = "the tests of another system check the same modules")]
+fn grafts() {
+    let mut v = Validator::new("grafts");
+    for d in [DType::F32, DType::F16, DType::BF16] {
+        let inputs = [d, DType::I64, DType::Bool, DType::F64, DType::U8];
+        let p = Program::build("chain", &inputs, &[], |b, x, _| {
+            let exact = b.lit(DType::F64, 0.5) + x[3] + x[1].cast(DType::F64);
+            let y = x[2].select(exact.cast(d), x[4].cast(d)) + x[0];
+            let [r] = y.repeat(3, [y], |[a]| (a.lt(a.lit(5.0)), [a * 2.0]));
+            Ok(vec![r])
+        });
+        let p = p.unwrap();
+        for shader in [&crate::shader::REDUCE_ROW, &crate::shader::REDUCE_COLUMN] {
+            let kernel = shader.get(&[d.into(), d.into(), "chain".into()]).unwrap();
+            for (lanes, rank) in [(1, 0), (4, 0), (1, 3), (4, 2)] {
+                let walked = if rank == 0 { Access::Full } else { Access::Strided };
+                let variant = Variant { lanes, rank, access: smallvec![walked, Access::One, Access::Full, Access::One, walked] };
+                v.add_words(&p, &variant, &spirv::graft(&kernel.spirv, &p, &variant).unwrap());
+            }
+        }
+    }
+    // What is no such kernel is refused.
+    let p = Program::build("neg", &[DType::F32], &[], |_, x, _| Ok(vec![-x[0]])).unwrap();
+    let variant = Variant { lanes: 1, rank: 0, access: smallvec![Access::Full] };
+    let plain = crate::shader::REDUCE_ROW.get(&[DType::F32.into(), DType::F32.into(), "memory".into()]).unwrap();
+    assert!(spirv::graft(&plain.spirv, &p, &variant).unwrap_err().message.contains("fetch"));
+    assert!(spirv::graft(&plain.spirv[..9], &p, &variant).is_err());
     v.check();
 }

@@ -53,6 +53,11 @@ def slices():
         del inputs["shape"]
         yield case("TensorStridedSliceUpdate", FEW, {"input": t(*shape), **inputs, "value": t(*dy)}, m, tol=EXACT, tag=tag)
         yield case("ResourceStridedSliceAssign", ("float32", "bfloat16", "bool", "int64"), {"ref": var(t(*shape)), **inputs, "value": t(*dy)}, m, tol=EXACT, tag=tag)
+    nothing = {"begin": const([0, 0]), "end": const([4, 0]), "strides": const([1, 1])}
+    # TensorFlow looks at no value for an empty slice.
+    yield case("TensorStridedSliceUpdate", ("float32",), {"input": t(4, 6), **nothing, "value": t(2, 3)}, masks(0, 0, 0, 0, 0), tol=EXACT, tag="nothing")
+    yield case("ResourceStridedSliceAssign", ("float32",), {"ref": var(t(4, 6)), **nothing, "value": t(2, 3)}, masks(0, 0, 0, 0, 0), tol=EXACT, tag="nothing")
+    yield case("StridedSliceGrad", ("float32",), {"shape": const([4, -6]), **nothing, "dy": t(4, 0)}, masks(0, 0, 0, 0, 0), tag="negative", refused=True)
 
 
 def joins():

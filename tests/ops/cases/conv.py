@@ -47,6 +47,7 @@ CASES += conv(("float32",), (5, 5), 8, 12, (3, 3), groups=2)[:1]
 CASES += [
     case("Conv2D", ("float32",), {"input": t(1, 4, 4, 3), "filter": t(3, 3, 2, 4)}, {"strides": [1, 1, 1, 1], "padding": "SAME"}, tag="depth", refused=True),
     case("Conv2D", ("float32",), {"input": t(1, 1, 1, 3), "filter": t(3, 3, 3, 4)}, {"strides": [1, 1, 1, 1], "padding": "VALID"}, tag="negative", refused=True),
+    case("Conv2D", ("float32",), {"input": t(1, 1, 5, 3), "filter": t(6, 1, 3, 4)}, {"strides": [1, 4, 4, 1], "padding": "VALID"}, tag="longer by less than a stride"),
 ]
 for padding in ("SAME", "VALID"):
     for s in (1, 2):

@@ -29,6 +29,7 @@ def gathers():
             yield case("GatherNd", ALL if i == 0 else FEW, {"params": t(*params), "indices": index(*indices, high=9, dtype=dtype)}, tol=EXACT, tag=f"{i} {dtype}")
         resource = without(FEW, "uint8")
         yield case("ResourceGather", resource, {"resource": var(t(9, 5)), "indices": index(4, 3, high=9, dtype=dtype)}, {"dtype": "$T"}, tol=EXACT, tag=dtype)
+        yield case("ResourceGather", ("float32",), {"resource": var(t(9, 5)), "indices": index(4, 3, high=9, dtype=dtype)}, {"dtype": "$T", "batch_dims": -1}, tag=f"{dtype} negative", refused=True)
         yield case("ResourceGatherNd", without(resource, "complex64"), {"resource": var(t(9, 9, 5)), "indices": index(4, 2, high=9, dtype=dtype)}, {"dtype": "$T"}, tol=EXACT, tag=dtype)
 
 

@@ -26,6 +26,10 @@ def resizes():
             of_size = {"grads": t("B", *b, "C"), "size": const(list(a))}
             kinds = tuple(d for d in REALS if d not in ("int16", "uint16", "uint32", "uint64", "int64")) if every else ("float32",)
             yield case("ResizeNearestNeighborGrad", kinds, of_size, attrs, tol=CLOSE, dims=dims, tag=tag, special=False)
+    both = {"align_corners": True, "half_pixel_centers": True}  # which only this gradient takes
+    yield case("ResizeNearestNeighborGrad", ("float32",), {"grads": t(2, 4, 3, 2), "size": const([9, 8])}, both, tol=CLOSE, tag="both up", special=False)
+    yield case("ResizeNearestNeighborGrad", ("float32",), {"grads": t(2, 7, 9, 2), "size": const([3, 4])}, both, tol=CLOSE, tag="both down", special=False)
+    yield case("ResizeBilinearGrad", ("float32",), {"grads": t(2, 4, 3, 2), "original_image": t(2, 7, 9, 2)}, both, tag="both", refused=True)
 
 
 BOXES = [[0.0, 0.0, 1.0, 1.0], [0.1, 0.2, 0.8, 0.9], [-0.2, 0.3, 0.5, 1.3], [0.9, 0.8, 0.1, 0.2], [0.5, 0.5, 0.5, 0.5]]
@@ -66,6 +70,9 @@ def projections():
                 yield case("ImageProjectiveTransformV2", kinds, inputs, attrs, tol=CLOSE, tag=f"{name} {mode} {how}", special=False)
                 inputs = {**inputs, "fill_value": const(2.0, "float32")}
                 yield case("ImageProjectiveTransformV3", kinds[:1], inputs, attrs, tol=CLOSE, tag=f"{name} {mode} {how}", special=False)
+    for mode in ("CONSTANT", "REFLECT", "NEAREST"):
+        inputs = {"images": t(2, 5, 0, 3), "transforms": const(TRANSFORMS["turn"], "float32"), "output_shape": const([7, 4]), "fill_value": const(2.0, "float32")}
+        yield case("ImageProjectiveTransformV3", ("float32", "uint8"), inputs, {"interpolation": "BILINEAR", "fill_mode": mode}, tol=CLOSE, tag=f"no pixels {mode}", special=False)
 
 
 def colours():
@@ -89,6 +96,7 @@ def patches():
             attrs = {n: [1, *v, 1] for n, v in (("ksizes", k), ("strides", s), ("rates", r))}
             kinds = REALS + ("complex64",) if k == (3, 3) else ("float32",)
             yield case("ExtractImagePatches", kinds, {"images": t("B", 9, 8, "C")}, {**attrs, "padding": padding}, tol=EXACT, dims={"B": (2, 0, 1), "C": (3, 1)}, tag=f"{padding} {k} {s} {r}", special=False)
+    yield case("ExtractImagePatches", ("float32",), {"images": t(1, 2, 5, 3)}, {"ksizes": [1, 4, 1, 1], "strides": [1, 1, 1, 1], "rates": [1] * 4, "padding": "VALID"}, tag="larger than the image", refused=True)
 
 
 def suppressions():

@@ -81,6 +81,12 @@ def cases():
             yield case("MaxPoolGradWithArgmax", types, places, {**argmax, "include_batch_in_index": False}, tag=tag, special=False)
     attrs = {"ksize": [1, 2, 3, 1], "strides": [1, 1, 2, 1], "padding": "EXPLICIT", "explicit_paddings": [0, 0, 1, 0, 2, 1, 0, 0], "data_format": "NHWC"}
     yield case("MaxPool", FLOATS, {"input": t(2, 6, 5, 3)}, attrs, tol=EXACT, tag="EXPLICIT")
+    yield case("MaxPool", ("float32",), {"input": t(2, 6, 5, 3)}, {**attrs, "explicit_paddings": [0, 0, 1, 2, 0, 0, 0, 0]}, tag="padding as long as the window", refused=True)
+    # Longer than the input by less than a stride: an empty output; by more: an error.
+    for k, s, refused in ((5, 1, False), (7, 4, False), (6, 1, True)):
+        attrs = {"ksize": [1, k, 1, 1], "strides": [1, s, 1, 1], "padding": "VALID"}
+        yield case("MaxPool", ("float32",), {"input": t(2, 4, 5, 3)}, attrs, tol=EXACT, tag=f"window {k} {s}", refused=refused)
+        yield case("AvgPool", ("float32",), {"value": t(2, 4, 5, 3)}, attrs, tag=f"window {k} {s}", refused=refused)
     for tag, shape, k, s, padding in (("SAME 3 2", (1, 5, 6, 7, 2), (3, 2, 3), (2, 2, 2), "SAME"), ("VALID 2 1", (2, 3, 4, 4, 3), (2, 2, 2), (1, 1, 1), "VALID")):
         pooled = (shape[0], *(out_size(n, a, b, padding) for n, a, b in zip(shape[1:4], k, s)), shape[4])
         attrs = {"ksize": [1, *k, 1], "strides": [1, *s, 1], "padding": padding}

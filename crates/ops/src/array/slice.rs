@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 use tfvk_device::{Error, Result, Shape};
 
+use super::broadcast::shape_input;
 use super::mover::{Mover, Moving, Place, Program, Step, Value, move_elements};
 use super::slice_spec::{Masks, from_inputs};
 use super::view::{Axes, Move, View};
@@ -73,7 +74,7 @@ pub fn strided_slice_grad(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpK
 
 impl Mover for StridedSliceGrad {
     fn program(&self, inputs: &Inputs<'_>) -> Result<Program> {
-        let shape = Shape::new(&inputs.host_ints(0)?);
+        let shape = shape_input(inputs, 0, "shape")?;
         let slice = from_inputs(inputs, 1, &shape, self.0)?;
         let dy = inputs.shape(4)?;
         if *dy != slice.shape {
@@ -92,7 +93,8 @@ impl Mover for StridedSliceGrad {
 /// The walk of a value that broadcasts to a slice's shape, with one axis per axis of the sliced tensor.
 fn value_view(value: &Shape, slice: &super::slice_spec::Slice, new_axis: i64, shrink: i64) -> Result<View> {
     let _ = (new_axis, shrink);
-    if value.num_elements() == 1 {
+    // TensorFlow looks at no value for an empty slice.
+    if value.num_elements() == 1 || slice.dims.contains(&0) {
         return Ok(View { offset: 0, strides: SmallVec::from_elem(0, slice.dims.len()) });
     }
     // TensorFlow broadcasts nothing but a scalar here; dropped and new axes have length 1, so only order counts.

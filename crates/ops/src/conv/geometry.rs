@@ -199,8 +199,8 @@ impl Attributes {
                 let out = (input + stride - 1) / stride;
                 (out, ((out - 1) * stride + window - input).max(0) / 2)
             }
-            Padding::Valid => ((input - window + stride).div_euclid(stride), 0),
-            Padding::Explicit(p) => ((input + p[i][0] + p[i][1] - window + stride).div_euclid(stride), p[i][0]),
+            Padding::Valid => ((input - window + stride) / stride, 0),
+            Padding::Explicit(p) => ((input + p[i][0] + p[i][1] - window + stride) / stride, p[i][0]),
         };
         if out < 0 {
             return invalid(format!(

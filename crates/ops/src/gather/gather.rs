@@ -170,6 +170,9 @@ struct Gather {
 
 fn make(node: &dyn OpKernelConstruction, form: Form, resource: bool) -> Result<Box<dyn OpKernel>> {
     let batch_dims = if node.has("batch_dims") { node.i64("batch_dims")? } else { 0 };
+    if resource && batch_dims < 0 {
+        return Err(Error::invalid_argument(format!("batch_dims is negative ({batch_dims})")));
+    }
     Ok(Box::new(Gather { form, batch_dims, resource }))
 }
 

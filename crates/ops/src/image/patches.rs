@@ -45,7 +45,7 @@ impl Patches {
             let out = (size + stride - 1) / stride;
             (out, (((out - 1) * stride + window - size).max(0)) / 2)
         } else {
-            ((size - window + stride).max(0) / stride, 0)
+            ((size - window + stride) / stride, 0)
         }
     }
 }
@@ -57,6 +57,9 @@ impl OpKernel for Patches {
             return Err(Error::invalid_argument(format!("input must be 4-dimensional, got {images}")));
         };
         let (out_height, out_width) = (self.axis(0, height).0, self.axis(1, width).0);
+        if out_height.min(out_width) < 0 {
+            return Err(Error::invalid_argument(format!("a patch is larger than the image {images}")));
+        }
         let depth = channels * self.size[0] * self.size[1];
         Ok(smallvec![Output::Shape(Shape::from([batch, out_height, out_width, depth]))])
     }

@@ -56,17 +56,23 @@ impl OpKernel for Projective {
             4 => ctx.input(3)?.host::<f32>()?.first().copied().unwrap_or(0.0),
             _ => 0.0,
         };
-        if x.num_elements() == 0 || y.num_elements() > MAX_ELEMENTS {
+        let none = x.num_elements() == 0; // then every pixel lies outside
+        if y.num_elements() > MAX_ELEMENTS {
             return Err(Error::unimplemented(format!("images of {} and {}", x.shape, y.shape)));
         }
         let count = y.num_elements() as u32;
         let mut args = Args::new();
-        args.read(&x)?.read(&transforms)?.write(&y)?.u32(count);
+        if none {
+            args.null();
+        } else {
+            args.read(&x)?;
+        }
+        args.read(&transforms)?.write(&y)?.u32(count);
         for dim in [x.shape[1], x.shape[2], y.shape[1], y.shape[2], x.shape[3]] {
             args.u32(dim as u32);
         }
         args.u32(if transforms.shape[0] == 1 { 0 } else { 8 }).f32(fill);
-        let constants = [THREADS, 1, 1, u32::from(self.bilinear), self.fill_mode];
+        let constants = [THREADS, 1, 1, u32::from(self.bilinear && !none), if none { 0 } else { self.fill_mode }];
         ctx.stream().launch_linear(self.kernel, &constants, &args, u64::from(count.div_ceil(THREADS)))
     }
 }

@@ -27,7 +27,8 @@ struct Resize {
 
 fn make(node: &dyn OpKernelConstruction, what: What, kernel: &'static Kernel, parts: i64) -> Result<Box<dyn OpKernel>> {
     let (align_corners, half_pixel) = (node.bool("align_corners")?, node.bool("half_pixel_centers")?);
-    if align_corners && half_pixel {
+    // TensorFlow's gradient to a size takes both.
+    if align_corners && half_pixel && what != What::GradOfSize {
         return Err(Error::invalid_argument("If half_pixel_centers is True, align_corners must be False."));
     }
     Ok(Box::new(Resize { kernel, what, align_corners, half_pixel, parts }))

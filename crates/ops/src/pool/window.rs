@@ -123,11 +123,17 @@ impl Pooling {
                 Padding::Explicit(p) => {
                     before[i] = p[i].0;
                     pooled[i] = (n + p[i].0 + p[i].1 - k + s) / s;
+                    let pad = p[i].0.max(p[i].1);
+                    if pad >= k && p[i] != (0, 0) {
+                        return Err(Error::invalid_argument(format!("padding {pad} needs to be smaller than the window {k}")));
+                    }
                 }
             }
-            if pooled[i] < 0 || (n > 0 && pooled[i] == 0 && !matches!(self.padding, Padding::Same) && n < k) {
+            // A window that is too long by less than a stride gives an empty output, in TensorFlow too.
+            if pooled[i] < 0 {
                 return Err(Error::invalid_argument(format!(
-                    "Computed output size would be negative or zero: input size {n}, window {k}, stride {s}"
+                    "Computed output size would be negative: {} [input_size: {n}, effective_filter_size: {k}, stride: {s}]",
+                    pooled[i]
                 )));
             }
         }
@@ -191,8 +197,11 @@ mod tests {
         assert_eq!(shape(&p, &[2, 5, 6, 3]).unwrap().dims(), [2, 3, 3, 3]);
         let p = pooling("NCHW", "VALID", &[1, 1, 3, 2], &[1, 1, 2, 1], &[]);
         assert_eq!(shape(&p, &[2, 3, 5, 6]).unwrap().dims(), [2, 3, 2, 5]);
-        assert!(shape(&p, &[2, 3, 2, 6]).is_err());
+        assert_eq!(shape(&p, &[2, 3, 2, 6]).unwrap().dims(), [2, 3, 0, 5]);
+        assert!(shape(&p, &[2, 3, 5, 0]).is_err());
+        let p = pooling("NHWC", "EXPLICIT", &[1, 2, 2, 1], &[1, 1, 1, 1], &[0, 0, 1, 1, 0, 1, 0, 0]);
+        assert_eq!(shape(&p, &[1, 4, 4, 1]).unwrap().dims(), [1, 5, 4, 1]);
         let p = pooling("NHWC", "EXPLICIT", &[1, 2, 2, 1], &[1, 1, 1, 1], &[0, 0, 1, 1, 0, 2, 0, 0]);
-        assert_eq!(shape(&p, &[1, 4, 4, 1]).unwrap().dims(), [1, 5, 5, 1]);
+        assert!(shape(&p, &[1, 4, 4, 1]).is_err());
     }
 }

@@ -1,4 +1,6 @@
 """Random numbers: TensorFlow's own streams, so that values agree with the CPU's to the last bit (normals: to the last two)."""
+import numpy as np
+
 from table import EXACT, FLOATS, Tol, case, const, normal, t, ulps, var
 
 INT = ("int32", "int64")
@@ -90,7 +92,22 @@ def multinomial():
     yield case("StatelessMultinomial", ("float32",), inputs, attrs, tag="impossible class")
 
 
-CASES = [
+def gammas():
+    """The samples of a batch of shapes; both kinds of small alpha are among them."""
+    tol = Tol("close", 1e-13, 1e-6, 2.0**-10, 2.0**-7)
+    alphas = const([0.1, 0.5, 0.99, 1.0, 1.5, 3.0, 50.0, 2000.0], None)
+    for i, s in enumerate(([8], [3, 8], [70, 2, 8], [0, 8])):
+        kinds = ("float32", "float16", "float64") if i == 1 else ("float32", "float64")
+        yield case("StatelessRandomGammaV3", kinds, {"shape": const(s), **key(i), "alpha": alphas}, tol=tol, tag=f"{s}")
+        yield case("StatelessRandomGammaV2", kinds, {"shape": const(s), **seed(i), "alpha": alphas}, tol=tol, tag=f"{s}")
+    yield case("StatelessRandomGammaV3", ("float32",), {"shape": const([1031]), **key(0), "alpha": const(0.7, None)}, tol=tol, tag="scalar")
+    yield case("StatelessRandomGammaV3", ("float32",), {"shape": const([8, 3]), **key(0), "alpha": alphas}, tag="shape", refused=True)
+    for s in ([5], [], [40, 3]):
+        inputs = {"shape": const(np.array(s, np.int32)), "alpha": alphas}
+        yield case("RandomGamma", ("float32", "float16", "float64"), inputs, {"seed": 7, "seed2": 9}, tol=tol, tag=f"{s}", via="function")
+
+
+CASES = [*gammas(), 
     *draws(),
     *stateful(),
     *generators(),

@@ -2,6 +2,7 @@
 //! and initial weights as on the CPU. Element-to-counter mapping and distributions: `random_fill.comp`.
 
 mod fill;
+mod gamma;
 mod multinomial;
 mod philox;
 mod shape;
@@ -35,6 +36,9 @@ pub const KERNELS: &[KernelDef] = &[
     KernelDef::kernel("StatelessRandomUniformFullInt", FULL, stateless::full_int).host(&["shape"]),
     KernelDef::kernel("StatelessMultinomial", LOGITS, multinomial::stateless).host(&["num_samples"]),
     KernelDef::kernel("Multinomial", LOGITS, multinomial::stateful).host(&["num_samples"]),
+    KernelDef::kernel("StatelessRandomGammaV2", GAMMA, gamma::of_seed).host(&["shape"]),
+    KernelDef::kernel("StatelessRandomGammaV3", GAMMA, gamma::of_key).host(SHAPE_ALG),
+    KernelDef::kernel("RandomGamma", &[t("S", types::INDEX), t("T", SAMPLED)], gamma::stateful).host(&["shape"]),
     KernelDef::kernel("RandomUniform", FLOATS, stateful::uniform).host(&["shape"]),
     KernelDef::kernel("RandomStandardNormal", FLOATS, stateful::normal).host(&["shape"]),
     KernelDef::kernel("TruncatedNormal", FLOATS, stateful::truncated).host(&["shape"]),
@@ -51,6 +55,8 @@ pub const KERNELS: &[KernelDef] = &[
 
 const SEED: &[crate::TypeConstraint] = &[t("Tseed", types::INDEX)];
 const FLOATS: &[crate::TypeConstraint] = &[t("dtype", types::FLOAT)];
+const SAMPLED: &[DType] = &[DType::F16, DType::F32, DType::F64];
+const GAMMA: &[crate::TypeConstraint] = &[t("dtype", SAMPLED)];
 const INTS: &[crate::TypeConstraint] = &[t("dtype", types::INDEX)];
 const FULL: &[crate::TypeConstraint] = &[t("dtype", FULL_INT)];
 const LOGITS: &[crate::TypeConstraint] = &[t("T", types::FLOAT), t("output_dtype", types::INDEX)];

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes crates/ops/src/expr/math/chebyshev.rs: Chebyshev series of the Bessel functions, computed with mpmath.
+"""Writes crates/ops/src/expr/math/chebyshev.rs and chebyshev_integrals.rs: Chebyshev series of the Bessel functions, and of
+functions that are integrals of elementary ones, computed with mpmath.
 
 A series is cut where its terms fall below 2^-58 of its largest; shorter types use a part of it (bessel.rs).
 """
@@ -65,14 +66,63 @@ TABLES = [
 ]
 
 
-def main():
-    text = "//! Chebyshev series of the Bessel functions. Written by scripts/expr_chebyshev.py.\n"
-    for name, what, f, x_of in TABLES:
+# Where the exponential integral is zero, and the edges between the pieces.
+EI_ROOT = mp.findroot(mp.ei, 0.37)
+DAWSON_EDGE, FRESNEL_EDGE = 4, mp.mpf(2)
+
+
+def dawson(x):
+    return mp.sqrt(mp.pi) / 2 * mp.exp(-x * x) * mp.erfi(x)
+
+
+def fresnel(x, which):
+    """pi x f (0) or pi^2 x^3 g (1), of C = 1/2 + f sin - g cos, S = 1/2 - f cos - g sin."""
+    u, s, c = mp.pi * x * x / 2, mp.mpf(1) / 2 - mp.fresnels(x), mp.mpf(1) / 2 - mp.fresnelc(x)
+    if which == 0:
+        return mp.pi * x * (s * mp.cos(u) - c * mp.sin(u))
+    return mp.pi**2 * x**3 * (c * mp.cos(u) + s * mp.sin(u))
+
+
+def dilogarithm(w):
+    """-spence(1 + w) / w."""
+    return -mp.polylog(2, -w) / w if w else mp.mpf(1)
+
+
+def fourth(top):
+    return lambda t: ((t + 1) * top**4 / 2) ** (mp.mpf(1) / 4)
+
+
+def far_fourth(low):
+    return lambda t: low * (2 / (t + 1)) ** (mp.mpf(1) / 4)
+
+
+INTEGRALS = [
+    ("DAWSON_NEAR", "F(x) / x, t = x^2 / 8 - 1", lambda x: dawson(x) / x, square(DAWSON_EDGE**2)),
+    ("DAWSON_FAR", "x F(x), t = 32 / x^2 - 1", lambda x: x * dawson(x), far_square(DAWSON_EDGE)),
+    ("EI_NEAR", "(Ei(x) - log(x / r)) / (x - r), r the root, t = x / 3 - 1",
+     lambda x: (mp.ei(x) - mp.log(x / EI_ROOT)) / (x - EI_ROOT), lambda t: 3 * (t + 1)),
+    ("EI_MIDDLE", "x exp(-x) Ei(x), t = (120 / x - 13) / 7", lambda x: x * mp.exp(-x) * mp.ei(x), lambda t: 120 / (13 + 7 * t)),
+    ("EI_FAR", "x exp(-x) Ei(x), t = 40 / x - 1", lambda x: x * mp.exp(-x) * mp.ei(x), far(20)),
+    ("FRESNEL_S_NEAR", "S(x) / x^3, t = 2 (x / 2)^4 - 1", lambda x: mp.fresnels(x) / x**3, fourth(FRESNEL_EDGE)),
+    ("FRESNEL_C_NEAR", "C(x) / x, t = 2 (x / 2)^4 - 1", lambda x: mp.fresnelc(x) / x, fourth(FRESNEL_EDGE)),
+    ("FRESNEL_F_FAR", "pi x f(x), t = 2 (2 / x)^4 - 1", lambda x: fresnel(x, 0), far_fourth(FRESNEL_EDGE)),
+    ("FRESNEL_G_FAR", "pi^2 x^3 g(x), t = 2 (2 / x)^4 - 1", lambda x: fresnel(x, 1), far_fourth(FRESNEL_EDGE)),
+    ("SPENCE", "-spence(1 + w) / w, t = 2 w", dilogarithm, lambda t: t / 2),
+]
+
+
+def write(path, title, tables):
+    text = f"//! {title} Written by scripts/expr_chebyshev.py.\n"
+    for name, what, f, x_of in tables:
         c = series(f, x_of)
         body = "".join(f"    {float(v)!r},\n" for v in c)
         text += f"\n/// {what}.\npub const {name}: &[f64] = &[\n{body}];\n"
-    path = pathlib.Path(__file__).parent.parent / "crates/ops/src/expr/math/chebyshev.rs"
-    path.write_text(text)
+    (pathlib.Path(__file__).parent.parent / "crates/ops/src/expr/math" / path).write_text(text)
+
+
+def main():
+    write("chebyshev.rs", "Chebyshev series of the Bessel functions.", TABLES)
+    write("chebyshev_integrals.rs", "Chebyshev series of functions that are integrals of elementary ones.", INTEGRALS)
 
 
 main()

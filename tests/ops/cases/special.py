@@ -1,5 +1,6 @@
 """Special functions, over wide ranges. TensorFlow's CPU is itself off by more than a few units in the last place: the other
 reference is scipy's float64."""
+import numpy as np
 from scipy import special as sp
 
 from table import FLOATS, SAME_SHAPES, Tol, binary, case, same, t, uniform, unary
@@ -47,4 +48,17 @@ def gammas():
     yield same("Betainc", DOUBLES, ("a", "b", "x"), dists=beta, tol=LOOSE, special=False, ref=lambda a, b, x: sp.betainc(a, b, x))
 
 
-CASES = [*bessel(), *gammas()]
+def integrals():
+    """Fresnel's far from 0 have an absolute error, as what is added to 1/2 has."""
+    cut = lambda f, x: np.where(x < 0, np.nan, f(x))
+    for name, f, tol, small, wide in (
+        ("Dawsn", sp.dawsn, NEAR, uniform(-6.0, 6.0), uniform(-300.0, 300.0)), ("Expint", lambda x: cut(sp.expi, x), NEAR, uniform(0.01, 25.0), uniform(0.36, 0.39)),
+        ("FresnelSin", lambda x: sp.fresnel(x)[0], NEAR, uniform(-3.0, 3.0), uniform(-100.0, 100.0)),
+        ("FresnelCos", lambda x: sp.fresnel(x)[1], NEAR, uniform(-3.0, 3.0), uniform(-100.0, 100.0)),
+        ("Spence", sp.spence, WAVES, uniform(0.0, 3.0), uniform(1.0, 1000.0)),
+    ):
+        yield unary(name, FLOATS, dist=small, tol=tol, ref=one(f))
+        yield unary(name, DOUBLES, dist=wide, tol=Tol("close", 1e-11, 1e-4), special=False, ref=one(f), tag="wide")
+
+
+CASES = [*bessel(), *gammas(), *integrals()]

@@ -10,7 +10,7 @@ use super::trig::{cos, sin};
 use crate::expr::Value;
 
 /// A Chebyshev series at t in [-1, 1], by Clenshaw's recurrence. In f32 without the terms that do not show there.
-fn series<'a>(t: Value<'a>, c: &[f64]) -> Value<'a> {
+pub fn series<'a>(t: Value<'a>, c: &[f64]) -> Value<'a> {
     let largest = c.iter().fold(0.0f64, |m, v| m.max(v.abs()));
     let shows = |v: &f64| t.is_double() || v.abs() > largest * 1e-9;
     let n = c.iter().rposition(shows).map_or(0, |i| i + 1);

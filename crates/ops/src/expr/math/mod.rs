@@ -6,6 +6,7 @@
 mod bessel;
 mod bits;
 mod chebyshev;
+mod chebyshev_integrals;
 mod coefficients;
 mod eft;
 mod erf;
@@ -14,6 +15,7 @@ mod fmod;
 mod gamma;
 mod hyperbolic;
 mod incomplete;
+mod integrals;
 mod inverse;
 mod log;
 mod pow;
@@ -208,6 +210,16 @@ functions! {
     bessel_y0 => bessel::y0;
     /// The Bessel function Y1.
     bessel_y1 => bessel::y1;
+    /// Dawson's integral.
+    dawsn => integrals::dawsn;
+    /// The exponential integral Ei; NaN below 0.
+    expint => integrals::expint;
+    /// Fresnel's integral of the sine.
+    fresnel_sin => integrals::fresnel_sin;
+    /// Fresnel's integral of the cosine.
+    fresnel_cos => integrals::fresnel_cos;
+    /// The dilogarithm of 1 - x.
+    spence => integrals::spence;
 }
 
 /// Needed by [`super::divide`].

@@ -124,4 +124,12 @@ def suppressions():
         yield case("NonMaxSuppressionV3", ("float32",), {**none, "boxes": t(3, 4), "scores": t(3), **other}, tag=tag, special=False, refused=True)
 
 
-CASES = [*suppressions(), *resizes(), *crops(), *projections(), *colours(), *patches()]
+def volumes():
+    for padding in ("SAME", "VALID"):
+        for k, s in (((2, 3, 2), (2, 1, 3)), ((1, 1, 1), (1, 1, 1)), ((4, 4, 4), (4, 4, 4))):
+            attrs = {"ksizes": [1, *k, 1], "strides": [1, *s, 1], "padding": padding}
+            kinds = REALS if k == (2, 3, 2) else ("float32",)
+            yield case("ExtractVolumePatches", kinds, {"input": t("B", 5, 6, 7, "C")}, attrs, tol=EXACT, dims={"B": (2, 0, 1), "C": (3, 1)}, tag=f"{padding} {k} {s}", special=False)
+
+
+CASES = [*volumes(), *suppressions(), *resizes(), *crops(), *projections(), *colours(), *patches()]

@@ -100,4 +100,21 @@ def cases():
         yield case("AvgPool3DGrad", types, {"orig_input_shape": const(list(shape)), "grad": t(*pooled)}, attrs, tag=tag, special=False)
 
 
-CASES = [*cases()]
+def dilations():
+    for tag, shape, window, stride, rate, padding, pooled in (
+        ("SAME", (2, 7, 8, 3), (3, 2), (2, 1), (1, 2), "SAME", (4, 8)), ("VALID", (2, 7, 8, 3), (3, 2), (2, 1), (1, 2), "VALID", (3, 6)),
+        ("one", (1, 4, 5, 1), (1, 1), (1, 1), (1, 1), "VALID", (4, 5)), ("far", (3, 20, 21, 5), (4, 3), (1, 2), (3, 4), "SAME", (20, 11)),
+    ):
+        attrs = {"strides": [1, *stride, 1], "rates": [1, *rate, 1], "padding": padding}
+        inputs = {"input": t(*shape), "filter": t(*window, shape[-1])}
+        yield case("Dilation2D", REALS, inputs, attrs, tol=EXACT, tag=tag, special=False)
+        # Float16 and bfloat16 have ties; TensorFlow breaks them as the device does, but rounds before it compares.
+        kinds, both = ("float32", "float64"), {**inputs, "out_backprop": t(shape[0], *pooled, shape[-1])}
+        yield case("Dilation2DBackpropInput", kinds, both, attrs, tag=tag, special=False)
+        yield case("Dilation2DBackpropFilter", kinds, both, attrs, tag=tag, special=False)
+    attrs = {"strides": [1, 1, 1, 1], "rates": [1, 1, 1, 1], "padding": "VALID"}
+    for tag, x, w in (("depth", (1, 4, 4, 3), (2, 2, 2)), ("size", (1, 2, 4, 3), (4, 2, 3)), ("rank", (4, 4, 3), (2, 2, 3))):
+        yield case("Dilation2D", ("float32",), {"input": t(*x), "filter": t(*w)}, attrs, tag=tag, special=False, refused=True)
+
+
+CASES = [*cases(), *dilations()]

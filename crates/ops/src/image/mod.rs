@@ -6,6 +6,7 @@ mod patches;
 mod projective;
 mod resize;
 mod suppress;
+mod volume_patches;
 
 use tfvk_device::DType::{self, BF16, F16, F32, F64, I8, I16, I32, I64, U8, U16};
 
@@ -66,4 +67,5 @@ pub const KERNELS: &[KernelDef] = &[
         "score_threshold",
     ]),
     KernelDef::kernel("ExtractImagePatches", &[t("T", types::ALL)], patches::make),
+    KernelDef::kernel("ExtractVolumePatches", &[t("T", types::REAL)], volume_patches::make),
 ];

@@ -1,5 +1,6 @@
 //! Pooling ops.
 
+mod dilation;
 #[allow(clippy::module_inception)]
 mod pool;
 mod window;
@@ -37,4 +38,7 @@ pub const OPS: &[KernelDef] = &[
     k("AvgPoolGrad", T_FLOAT).host(&["orig_input_shape"]),
     k("AvgPool3D", T_FLOAT),
     k("AvgPool3DGrad", T_FLOAT).host(&["orig_input_shape"]),
+    KernelDef::kernel("Dilation2D", T_REAL, dilation::make),
+    KernelDef::kernel("Dilation2DBackpropInput", T_FLOAT, dilation::make),
+    KernelDef::kernel("Dilation2DBackpropFilter", T_FLOAT, dilation::make),
 ];

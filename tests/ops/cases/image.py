@@ -132,4 +132,30 @@ def volumes():
             yield case("ExtractVolumePatches", kinds, {"input": t("B", 5, 6, 7, "C")}, attrs, tol=EXACT, dims={"B": (2, 0, 1), "C": (3, 1)}, tag=f"{padding} {k} {s}", special=False)
 
 
-CASES = [*volumes(), *suppressions(), *resizes(), *crops(), *projections(), *colours(), *patches()]
+KERNELS = ("lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic")
+
+
+def scales():
+    near = Tol("norm", 1e-6, 4e-6)
+    sized = tuple(d for d in RESIZED if d != "uint64")
+    for i, (a, b) in enumerate(SIZES):
+        for kernel in KERNELS:
+            for antialias in (False, True):
+                for scale, moved in (((b[0] / a[0], b[1] / a[1]), (0.0, 0.0)), ((0.7, 1.4), (1.25, -0.5))):
+                    if i > 2 and (kernel != "lanczos3" or scale[0] == 0.7):
+                        continue
+                    attrs = {"kernel_type": kernel, "antialias": antialias}
+                    tag = f"{a} {b} {kernel} {antialias} {scale[0] == 0.7}"
+                    place = {"scale": const(list(scale), "float32"), "translation": const(list(moved), "float32")}
+                    kinds = sized if kernel == "lanczos3" and i == 0 and antialias else ("float32",)
+                    yield case("ScaleAndTranslate", kinds, {"images": t(2, *a, 3), "size": const(list(b)), **place}, attrs, tol=near, tag=tag, special=False)
+                    if i < 3:
+                        yield case("ScaleAndTranslateGrad", ("float32",), {"grads": t(2, *b, 3), "original_image": t(2, *a, 3), **place}, attrs, tol=near, tag=tag, special=False)
+        for align in (False, True):
+            if align and 1 in a:
+                continue
+            inputs = {"images": t("B", *a, 3), "size": const(list(b))}
+            yield case("ResizeArea", sized if i < 2 else ("float32",), inputs, {"align_corners": align}, tol=near, tag=f"{a} {b} {align}", dims={"B": (2, 1)}, special=False)
+
+
+CASES = [*scales(), *volumes(), *suppressions(), *resizes(), *crops(), *projections(), *colours(), *patches()]

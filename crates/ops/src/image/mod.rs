@@ -5,6 +5,8 @@ mod crop;
 mod patches;
 mod projective;
 mod resize;
+mod scale;
+mod spans;
 mod suppress;
 mod volume_patches;
 
@@ -67,5 +69,9 @@ pub const KERNELS: &[KernelDef] = &[
         "score_threshold",
     ]),
     KernelDef::kernel("ExtractImagePatches", &[t("T", types::ALL)], patches::make),
+    KernelDef::kernel("ScaleAndTranslate", RESIZED, scale::scale_and_translate).host(&["size", "scale", "translation"]),
+    KernelDef::kernel("ScaleAndTranslateGrad", &[t("T", &[F32])], scale::scale_and_translate_grad)
+        .host(&["scale", "translation"]),
+    KernelDef::kernel("ResizeArea", RESIZED, scale::area).host(&["size"]),
     KernelDef::kernel("ExtractVolumePatches", &[t("T", types::REAL)], volume_patches::make),
 ];

@@ -107,7 +107,15 @@ def gammas():
         yield case("RandomGamma", ("float32", "float16", "float64"), inputs, {"seed": 7, "seed2": 9}, tol=tol, tag=f"{s}", via="function")
 
 
-CASES = [*gammas(), 
+def shuffles():
+    kinds = ("float32", "float16", "int32", "int64", "bool", "complex64", "uint8", "float64", "bfloat16", "complex128")
+    for s in ((10,), (1,), (0,), (), (7, 3), (1031,), (300, 2, 5), (5, 0)):
+        few = kinds if s in ((10,), (7, 3)) else ("float32",)
+        yield case("RandomShuffle", few, {"value": t(*s)}, {"seed": 3, "seed2": 5}, tol=EXACT, tag=f"{s}", via="function", special=False)
+        yield case("StatelessShuffle", few, {"value": t(*s), **key(len(s))}, tol=EXACT, tag=f"{s}", special=False)
+
+
+CASES = [*shuffles(), *gammas(), 
     *draws(),
     *stateful(),
     *generators(),

@@ -123,6 +123,11 @@ pub fn launch(ctx: &Compute<'_>, plan: &Plan, params: &Tensor, indices: &Tensor,
     ctx.stream().launch_linear(kernel, &[threads, 1, 1, plan.dims.len() as u32, UNROLL], &args, groups)
 }
 
+/// The rows of `params` that `indices` (one axis, on the device) name, to `out`.
+pub fn rows(ctx: &Compute<'_>, params: &Tensor, indices: &Tensor, out: &Tensor) -> Result<()> {
+    launch(ctx, &along_axis(&params.shape, &indices.shape, 0, 0)?, params, indices, out)
+}
+
 /// The same in host memory.
 fn on_host(plan: &Plan, params: &Tensor, indices: &Inputs<'_>, out: &Tensor) -> Result<()> {
     let indices = indices.host_ints(1)?;

@@ -11,6 +11,8 @@ mod sparse_matmul;
 mod sparse_to_dense;
 mod stitch;
 
+pub(crate) use g::rows;
+
 use crate::types::{ALL, ALL_BUT_INT32, FLOAT, FLOAT_COMPLEX, INDEX, NUMBER, REAL};
 use crate::{KernelDef, TypeConstraint, t};
 use gather as g;

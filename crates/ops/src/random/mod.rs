@@ -6,6 +6,7 @@ mod gamma;
 mod multinomial;
 mod philox;
 mod shape;
+mod shuffle;
 mod state;
 mod stateful;
 mod stateless;
@@ -39,6 +40,8 @@ pub const KERNELS: &[KernelDef] = &[
     KernelDef::kernel("StatelessRandomGammaV2", GAMMA, gamma::of_seed).host(&["shape"]),
     KernelDef::kernel("StatelessRandomGammaV3", GAMMA, gamma::of_key).host(SHAPE_ALG),
     KernelDef::kernel("RandomGamma", &[t("S", types::INDEX), t("T", SAMPLED)], gamma::stateful).host(&["shape"]),
+    KernelDef::kernel("RandomShuffle", &[t("T", types::ALL)], shuffle::stateful),
+    KernelDef::kernel("StatelessShuffle", &[t("T", types::ALL)], shuffle::stateless).host(&["key", "counter", "alg"]),
     KernelDef::kernel("RandomUniform", FLOATS, stateful::uniform).host(&["shape"]),
     KernelDef::kernel("RandomStandardNormal", FLOATS, stateful::normal).host(&["shape"]),
     KernelDef::kernel("TruncatedNormal", FLOATS, stateful::truncated).host(&["shape"]),

@@ -37,8 +37,7 @@ impl Philox {
         }
     }
 
-    /// The block at this place: what the shaders compute, to hold them against.
-    #[cfg(test)]
+    /// The block at this place.
     pub fn block(&self) -> [u32; 4] {
         let (mut c, mut k) = (self.counter, self.key);
         for _ in 0..10 {

@@ -15,6 +15,7 @@ pub mod image;
 mod kernel_def;
 pub mod linalg;
 pub mod local;
+mod loops;
 pub mod matmul;
 pub mod nn;
 pub mod optimizer;

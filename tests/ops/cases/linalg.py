@@ -27,6 +27,17 @@ def rows():
     yield case("Qr", DOUBLES, {"input": const([[0.0, 1.0], [0.0, 2.0], [0.0, 0.0]], None)}, {"full_matrices": False}, tol=NEAR, tag="zero column")
 
 
+def large():
+    """Beyond what one launch may loop on a software driver (`ops/loops.rs`)."""
+    yield case("Qr", DOUBLES, {"input": t(210, 200)}, {"full_matrices": False}, tol=NEAR, tag="large", special=False)
+    a, n = const(spread(330), None), 330
+    yield case("MatrixInverse", ("float64",), {"input": a}, tol=NEAR, tag="large")
+    yield case("Lu", ("float32",), {"input": a}, {"output_idx_type": "int32"}, tol=NEAR, tag="large")
+    yield case("LogMatrixDeterminant", ("float64",), {"input": const(spread(400), None)}, tol=NEAR, tag="large")
+    yield case("Cholesky", ("float64",), {"input": const(positive(400), None)}, tol=NEAR, tag="large")
+    yield case("MatrixSolve", ("float64",), {"matrix": a, "rhs": t(n, 200)}, tol=NEAR, tag="large", special=False)
+
+
 def squares():
     for n in SQUARES:
         a = const(spread(n), None)
@@ -84,4 +95,4 @@ def tridiagonal():
         yield case("TridiagonalSolve", DOUBLES[:1], {"diagonals": t(*diagonals), "rhs": t(*rhs)}, special=False, tag=tag, refused=True)
 
 
-CASES = [*rows(), *squares(), *spectra(), *tridiagonal()]
+CASES = [*rows(), *squares(), *large(), *spectra(), *tridiagonal()]

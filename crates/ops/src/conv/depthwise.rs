@@ -6,6 +6,7 @@ use super::divide::divisor;
 use super::geometry::{Attributes, Geometry};
 use super::launch::Pass;
 use super::ops::sizes;
+use crate::loops;
 use crate::matmul::epilogue::Epilogue;
 use crate::matmul::product::{accumulator, in_fours, sum_parts};
 use crate::{Compute, Inputs, KernelDef, OpKernel, OpKernelConstruction, Output, Outputs, shader, t, types};
@@ -92,6 +93,7 @@ fn constants(threads: u32, third: u32, g: &Geometry) -> [u32; 30] {
 }
 
 fn elements(ctx: &mut Compute<'_>, g: &Geometry, pass: Pass, source: &Tensor, filter: &Tensor, result: &Tensor) -> Result<()> {
+    loops::check(ctx, g.filter.iter().map(|&n| if n > 1 { n as u64 + 1 } else { 1 }).product(), "a depthwise convolution")?;
     let threads = ctx.device().adapter().limits.max_invocations.min(256);
     let multiplier = g.out_channels / g.in_channels.max(1);
     let (from, from_channels, to, to_channels) = match pass {

@@ -4,6 +4,7 @@ use smallvec::smallvec;
 use tfvk_device::{Args, Error, Kernel, Result, Shape};
 
 use super::MAX_ELEMENTS;
+use crate::loops;
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
 
 #[derive(Clone, Copy, PartialEq)]
@@ -108,6 +109,15 @@ impl OpKernel for Resize {
         let [of_x, of_y] = [&x, &y].map(|t| t.shape[1] * t.shape[2] * channels);
         if of_x.max(of_y) > MAX_ELEMENTS {
             return Err(Error::unimplemented(format!("images of {} and {}", x.shape, y.shape)));
+        }
+        if self.what != What::Forward {
+            // The pixels of the result that one of the image may have been read for.
+            let touched = |i: usize| 2 * (large.shape[i] / small.shape[i]) as u64 + 8;
+            loops::check(
+                ctx,
+                touched(1).min(large.shape[1] as u64) * touched(2).min(large.shape[2] as u64 + 1),
+                "a resizing's gradient",
+            )?;
         }
         let at_once = MAX_ELEMENTS / of_x.max(of_y);
         let mut first = 0;

@@ -6,6 +6,7 @@
 PUSH_ARGS {
     READ_WRITE(T, a);
     uint batch, n;
+    uint first, end; // the steps that this launch does
 } args;
 
 #if T_ID == DT_f64
@@ -20,7 +21,7 @@ void main() {
     uint b = group_index(), t = thread_index(), n = args.n;
     if (b >= args.batch) return;
     T_Out a = AT_OUT(T, args.a, b, n * n);
-    for (uint k = 0; k < n; k++) {
+    for (uint k = args.first; k < args.end; k++) {
         memoryBarrierBuffer();
         barrier();
         if (t == 0) {

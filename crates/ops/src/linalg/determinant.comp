@@ -1,4 +1,4 @@
-// Determinants from LU factors, a thread each: the value, or its sign and the logarithm of its magnitude.
+// Determinants from LU factors, a workgroup each: the value, or its sign and the logarithm of its magnitude.
 // variants: T = f32 f64; KIND = value log
 #include "prelude.glsl"
 #include "math.glsl"
@@ -13,17 +13,24 @@ PUSH_ARGS {
     uint batch, n;
 } args;
 
+shared uint odd[128];
+
 void main() {
-    uint b = global_index(), n = args.n;
+    uint b = group_index(), t = thread_index(), n = args.n;
     if (b >= args.batch) return;
+    // The sign of a permutation: -1 for each pair in the wrong order.
+    uint wrong = 0;
+    for (uint k = t; k < n; k += group_size()) {
+        for (uint j = k + 1; j < n; j++) wrong += args.from.v[b * n + j] < args.from.v[b * n + k] ? 1 : 0;
+    }
+    odd[t] = wrong;
+    barrier();
+    if (t != 0) return;
+    for (uint i = 1; i < group_size(); i++) wrong += odd[i];
     T_In lu = AT(T, args.lu, b, n * n);
-    T value = T(1), log_value = T(0);
+    T value = T((wrong & 1) != 0 ? -1 : 1), log_value = T(0);
     for (uint k = 0; k < n; k++) {
         T d = LOAD(T, lu, k * n + k);
-        // The sign of a permutation: -1 for each pair in the wrong order.
-        for (uint j = k + 1; j < n; j++) {
-            if (args.from.v[b * n + j] < args.from.v[b * n + k]) value = -value;
-        }
 #if KIND == KIND_value
         value *= d;
 #else

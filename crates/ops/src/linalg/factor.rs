@@ -3,8 +3,9 @@
 use smallvec::smallvec;
 use tfvk_device::{Args, DType, Kernel, Result, Shape, Tensor};
 
-use super::{Matrices, THREADS, batch_shape, square};
+use super::{Matrices, THREADS, batch_shape, square, turns};
 use crate::copy::copy_bytes;
+use crate::loops;
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
 
 /// Copies a tensor of matrices, so that it can be factored in place.
@@ -17,10 +18,19 @@ fn copied(ctx: &Compute<'_>, from: &Tensor, to: &Tensor) -> Result<()> {
 
 /// Factors the matrices in `a` in place; `from` (int32 [batch, n]) gets the row that each row came from.
 pub(super) fn factor(ctx: &Compute<'_>, a: &Tensor, from: &Tensor, m: Matrices, transposed: bool) -> Result<()> {
-    let mut args = Args::new();
-    args.read_write(a)?.read_write(from)?.u32(m.batch).u32(m.rows).u32(u32::from(transposed));
     let kernel = shader::LU.get(&[a.dtype.into()])?;
-    ctx.stream().launch_linear(kernel, &[THREADS, 1, 1], &args, u64::from(m.batch))
+    let n = u64::from(m.rows);
+    let cost = |k: u32| {
+        let left = n - u64::from(k);
+        let before = if k == 0 { turns(n) + turns(n * n) } else { 0 };
+        before + 16 + turns(n) + 2 * turns(left) + turns(left * left)
+    };
+    for (first, end) in loops::ranges(loops::limit(ctx.device().adapter()), m.rows, cost)? {
+        let mut args = Args::new();
+        args.read_write(a)?.read_write(from)?.u32(m.batch).u32(m.rows).u32(u32::from(transposed)).u32(first).u32(end);
+        ctx.stream().launch_linear(kernel, &[THREADS, 1, 1], &args, u64::from(m.batch))?;
+    }
+    Ok(())
 }
 
 /// LU factors and rows of `a`, in scratch memory.
@@ -48,9 +58,14 @@ impl OpKernel for Cholesky {
         let (a, out) = (ctx.input(0)?, ctx.output(0)?);
         let m = square(&a.shape, "input")?;
         copied(ctx, &a, &out)?;
-        let mut args = Args::new();
-        args.read_write(&out)?.u32(m.batch).u32(m.rows);
-        ctx.stream().launch_linear(self.0, &[THREADS, 1, 1], &args, u64::from(m.batch))
+        let left = |k: u32| u64::from(m.rows - k);
+        let cost = |k: u32| 4 + turns(left(k)) * (2 + left(k));
+        for (first, end) in loops::ranges(loops::limit(ctx.device().adapter()), m.rows, cost)? {
+            let mut args = Args::new();
+            args.read_write(&out)?.u32(m.batch).u32(m.rows).u32(first).u32(end);
+            ctx.stream().launch_linear(self.0, &[THREADS, 1, 1], &args, u64::from(m.batch))?;
+        }
+        Ok(())
     }
 }
 
@@ -107,6 +122,8 @@ impl OpKernel for Determinant {
             args.null();
         }
         args.u32(m.batch).u32(m.rows);
-        ctx.stream().launch_linear(kernel, &[THREADS, 1, 1], &args, u64::from(m.batch.div_ceil(THREADS)))
+        let n = u64::from(m.rows);
+        loops::check(ctx, 2 * n + turns(n) * n, "a determinant")?;
+        ctx.stream().launch_linear(kernel, &[THREADS, 1, 1], &args, u64::from(m.batch))
     }
 }

@@ -9,6 +9,7 @@ PUSH_ARGS {
     Ints from; // [batch, n]
     uint batch, n;
     uint transposed; // a is read as its transpose (and left so)
+    uint first, end; // the steps that this launch does
 } args;
 
 shared T best[128];
@@ -24,14 +25,16 @@ void main() {
     uint b = group_index(), t = thread_index(), n = args.n;
     if (b >= args.batch) return;
     T_Out a = AT_OUT(T, args.a, b, n * n);
-    for (uint i = t; i < n; i += group_size()) args.from.v[b * n + i] = int(i);
-    if (args.transposed != 0) {
+    if (args.first == 0) {
+        for (uint i = t; i < n; i += group_size()) args.from.v[b * n + i] = int(i);
+    }
+    if (args.first == 0 && args.transposed != 0) {
         for (uint i = t; i < n * n; i += group_size()) {
             uint row = i / n, column = i % n;
             if (row < column) swap(a, i, column * n + row);
         }
     }
-    for (uint k = 0; k < n; k++) {
+    for (uint k = args.first; k < args.end; k++) {
         memoryBarrierBuffer();
         barrier();
         T top = T(-1);

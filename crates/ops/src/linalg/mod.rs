@@ -36,6 +36,11 @@ pub const KERNELS: &[KernelDef] = &[
     KernelDef::kernel("MatrixTriangularSolve", T, solve::triangular),
 ];
 
+/// How often each thread of a workgroup goes round a loop over `n` elements.
+fn turns(n: u64) -> u64 {
+    n.div_ceil(u64::from(THREADS))
+}
+
 /// A batch of matrices: how many, rows, columns.
 #[derive(Clone, Copy)]
 struct Matrices {

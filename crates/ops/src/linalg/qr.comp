@@ -9,6 +9,9 @@ PUSH_ARGS {
     WRITE(T, q);        // [batch, rows, q_columns]
     WRITE(T, r);        // [batch, r_rows, columns]
     uint batch, rows, columns, q_columns, r_rows;
+    uint first, end;     // the reflections that this launch finds
+    uint write_r;        // whether it then writes r and begins q
+    uint q_first, q_end; // the reflections that it then applies to q, last to first
 } args;
 
 #if T_ID == DT_f64
@@ -49,7 +52,7 @@ void main() {
     uint steps = min(args.rows, args.columns);
     T_Out a = AT_OUT(T, args.a, b, args.rows * args.columns);
     T_Out taus = AT_OUT(T, args.tau, b, steps);
-    for (uint k = 0; k < steps; k++) {
+    for (uint k = args.first; k < args.end; k++) {
         memoryBarrierBuffer();
         barrier();
         T tail = T(0);
@@ -86,15 +89,19 @@ void main() {
     memoryBarrierBuffer();
     barrier();
     T_Out r = AT_OUT(T, args.r, b, args.r_rows * args.columns);
-    for (uint i = t; i < args.r_rows * args.columns; i += group_size()) {
-        uint row = i / args.columns, column = i % args.columns;
-        STORE(T, r, i, row <= column && row < steps ? LOAD_OUT(T, a, i) : T(0));
+    if (args.write_r != 0) {
+        for (uint i = t; i < args.r_rows * args.columns; i += group_size()) {
+            uint row = i / args.columns, column = i % args.columns;
+            STORE(T, r, i, row <= column && row < steps ? LOAD_OUT(T, a, i) : T(0));
+        }
     }
     // Q is the product of the reflections, applied to the identity from the last to the first; a thread owns columns.
     T_Out q = AT_OUT(T, args.q, b, args.rows * args.q_columns);
     for (uint j = t; j < args.q_columns; j += group_size()) {
-        for (uint i = 0; i < args.rows; i++) STORE(T, q, i * args.q_columns + j, T(i == j ? 1 : 0));
-        for (uint k = steps; k-- > 0;) {
+        if (args.write_r != 0) {
+            for (uint i = 0; i < args.rows; i++) STORE(T, q, i * args.q_columns + j, T(i == j ? 1 : 0));
+        }
+        for (uint k = args.q_end; k-- > args.q_first;) {
             T tau = LOAD_OUT(T, taus, k);
             if (tau != T(0)) reflect(a, q, args.q_columns, k, j, tau);
         }

@@ -3,8 +3,9 @@
 use smallvec::smallvec;
 use tfvk_device::{Args, Kernel, Result, Shape, Tensor};
 
-use super::{Matrices, THREADS, batch_shape, matrices};
+use super::{Matrices, THREADS, batch_shape, matrices, turns};
 use crate::copy::copy_bytes;
+use crate::loops;
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
 
 struct Qr {
@@ -47,8 +48,28 @@ pub(super) fn factor(ctx: &Compute<'_>, a: &Tensor, tau: &Tensor, q: &Tensor, r:
 }
 
 fn launch(ctx: &Compute<'_>, kernel: &Kernel, [a, tau, q, r]: [&Tensor; 4], m: Matrices, inner: u32) -> Result<()> {
-    let mut args = Args::new();
-    args.read_write(a)?.read_write(tau)?.write(q)?.write(r)?;
-    args.u32(m.batch).u32(m.rows).u32(m.columns).u32(inner).u32(inner);
-    ctx.stream().launch_linear(kernel, &[THREADS, 1, 1], &args, u64::from(m.batch))
+    let steps = m.rows.min(m.columns);
+    // Finds reflections, writes r and begins q, applies reflections to q.
+    let part = |find: (u32, u32), write_r: bool, apply: (u32, u32)| {
+        let mut args = Args::new();
+        args.read_write(a)?.read_write(tau)?.read_write(q)?.read_write(r)?;
+        args.u32(m.batch).u32(m.rows).u32(m.columns).u32(inner).u32(inner);
+        args.u32(find.0).u32(find.1).u32(u32::from(write_r)).u32(apply.0).u32(apply.1);
+        ctx.stream().launch_linear(kernel, &[THREADS, 1, 1], &args, u64::from(m.batch))
+    };
+    let most = loops::limit(ctx.device().adapter());
+    if most == u64::MAX {
+        return part((0, steps), true, (0, steps));
+    }
+    let (below, columns) = (|k: u32| u64::from(m.rows - k), turns(u64::from(inner)));
+    for range in loops::ranges(most, steps, |k| 16 + turns(below(k)) * 2 + turns(u64::from(m.columns - k)) * 2 * below(k))? {
+        part(range, false, (0, 0))?;
+    }
+    loops::check(ctx, turns(u64::from(inner) * u64::from(m.columns)) + columns * u64::from(m.rows), "Q and R")?;
+    part((0, 0), true, (0, 0))?;
+    // The last reflection first.
+    for (first, end) in loops::ranges(most, steps, |i| columns * (2 * below(steps - 1 - i) + 1))? {
+        part((0, 0), false, (steps - end, steps - first))?;
+    }
+    Ok(())
 }

@@ -4,7 +4,8 @@ use smallvec::smallvec;
 use tfvk_device::{Args, Error, Result, Shape, Tensor};
 
 use super::factor::factored;
-use super::{Matrices, THREADS, batch_shape, matrices, square};
+use super::{Matrices, THREADS, batch_shape, matrices, square, turns};
+use crate::loops;
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
 
 /// What the triangular kernel is told.
@@ -26,19 +27,28 @@ enum Start<'a> {
 }
 
 fn substitute(ctx: &Compute<'_>, triangle: &Triangle<'_>, start: &Start<'_>, x: &Tensor, m: Matrices) -> Result<()> {
-    let mut args = Args::new();
-    args.read(triangle.a)?;
-    match start {
-        Start::Identity(from) => args.null().read(from)?,
-        Start::Rows(rhs, Some(from)) => args.read(rhs)?.read(from)?,
-        Start::Rows(rhs, None) => args.read(rhs)?.null(),
-        Start::InPlace => args.null().null(),
+    let columns = u64::from(m.columns);
+    let cost = |s: u32| {
+        let left = u64::from(m.rows - s);
+        4 + turns(columns) + turns(left * columns) + if s == 0 { turns(u64::from(m.rows) * columns) } else { 0 }
     };
-    args.read_write(x)?.u32(m.batch).u32(m.rows).u32(m.columns).u32(u32::from(!matches!(start, Start::InPlace)));
     let flags = [triangle.lower, triangle.transposed, triangle.unit].map(u32::from);
     let constants = [THREADS, 1, 1, flags[0], flags[1], flags[2]];
     let kernel = shader::TRIANGULAR.get(&[x.dtype.into()])?;
-    ctx.stream().launch_linear(kernel, &constants, &args, u64::from(m.batch))
+    for (first, end) in loops::ranges(loops::limit(ctx.device().adapter()), m.rows, cost)? {
+        let mut args = Args::new();
+        args.read(triangle.a)?;
+        match start {
+            Start::Identity(from) => args.null().read(from)?,
+            Start::Rows(rhs, Some(from)) => args.read(rhs)?.read(from)?,
+            Start::Rows(rhs, None) => args.read(rhs)?.null(),
+            Start::InPlace => args.null().null(),
+        };
+        let fresh = first == 0 && !matches!(start, Start::InPlace);
+        args.read_write(x)?.u32(m.batch).u32(m.rows).u32(m.columns).u32(u32::from(fresh)).u32(first).u32(end);
+        ctx.stream().launch_linear(kernel, &constants, &args, u64::from(m.batch))?;
+    }
+    Ok(())
 }
 
 /// x = a^-1 (right-hand side), by LU factors.

@@ -11,6 +11,7 @@ PUSH_ARGS {
     WRITE(T, x);   // [batch, n, columns]
     uint batch, n, columns;
     uint start;    // 0: x already holds the right-hand side
+    uint first, end; // the steps that this launch does
 } args;
 
 layout(constant_id = 3) const uint LOWER = 0;
@@ -37,7 +38,7 @@ void main() {
     }
     // Transposing turns lower into upper.
     bool down = (LOWER != 0) != (TRANSPOSED != 0);
-    for (uint s = 0; s < n; s++) {
+    for (uint s = args.first; s < args.end; s++) {
         uint k = down ? s : n - 1 - s;
         memoryBarrierBuffer();
         barrier();

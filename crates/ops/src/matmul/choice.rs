@@ -173,7 +173,8 @@ impl Machine {
         let worth_it = size.m == 1 && size.n * size.k >= 4096 && dtype.is_float();
         // Its workgroups are small and wait for memory: it takes many to keep that busy.
         let many = Machine { busy: self.busy * 4, ..self };
-        worth_it.then(|| Choice { tile, k_part: split(size, dtype, tile, many) })
+        let longest = if self.busy == 1 { 4 * LONGEST_ON_SOFTWARE } else { u64::MAX };
+        worth_it.then(|| Choice { tile, k_part: split(size, dtype, tile, many).min(longest) })
     }
 
     /// The tile on matrix units for a product of this type, if it has them.
@@ -204,12 +205,15 @@ impl Machine {
 /// Partial sums take at most this many bytes.
 const MAX_PARTIAL: u64 = 256 << 20;
 
+/// What one invocation of a software driver adds up: an iteration each at worst, and `loops.rs` says how many it may make.
+const LONGEST_ON_SOFTWARE: u64 = 1 << 15;
+
 /// The tile and split for a product whose result is `dtype`, of the tiles that its kernel has.
 pub fn choose(size: Size, dtype: DType, tiles: &[Tile], machine: Machine) -> Choice {
     let usable = || tiles.iter().copied().filter(|t| machine.fits(*t));
     if machine.busy == 1 {
         let tile = usable().find(|t| t.is_filled(size)).unwrap_or(Tile::T32);
-        return Choice { tile, k_part: k_part(size.k, 1, tile.step(dtype)) };
+        return Choice { tile, k_part: k_part(size.k, size.k.div_ceil(LONGEST_ON_SOFTWARE).max(1), tile.step(dtype)) };
     }
     let processors = machine.processors();
     let mut best = (Choice { tile: Tile::T32, k_part: k_part(size.k, 1, Tile::T32.step(dtype)) }, f64::INFINITY);

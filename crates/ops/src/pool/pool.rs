@@ -7,6 +7,7 @@ use tfvk_device::{Args, DType, Error, Result, Tensor};
 
 use super::window::{Pooling, Window};
 use crate::array::{count, threads};
+use crate::loops;
 use crate::shader::{self, Shader};
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs};
 
@@ -154,6 +155,9 @@ impl OpKernel for Pool {
         }
         args.u32(n);
         window.push(&mut args);
+        let gradient = matches!(self.what, What::MaxGrad | What::MeanGrad | What::MaxGradWithPlace);
+        let elements = !matches!(self.what, What::MeanGrad | What::MaxGradWithPlace);
+        loops::check(ctx, window.iterations(gradient, elements), "a pooling window")?;
         let threads = threads(ctx);
         let constants = [threads, 1, 1, u32::from(self.pooling.channels_first), mode, place_size, u32::from(self.with_batch)];
         ctx.stream().launch_linear(kernel(shader, out.dtype)?, &constants, &args, n.div_ceil(threads).into())

@@ -152,6 +152,17 @@ impl Pooling {
 }
 
 impl Window {
+    /// How often one invocation goes round: the elements of a window, times, for a gradient, the windows that an element is
+    /// in (`windows`) and their elements (`elements`).
+    pub fn iterations(&self, windows: bool, elements: bool) -> u64 {
+        // A loop's own end counts too.
+        let turns = |n: i64| if n > 1 { n as u64 + 1 } else { 1 };
+        let all = |f: &dyn Fn(usize) -> i64| (0..3).map(|i| turns(f(i))).fold(1, u64::saturating_mul);
+        let of_windows = if windows { all(&|i| ((self.window[i] - 1) / self.stride[i] + 1).min(self.pooled[i])) } else { 1 };
+        let of_elements = if elements { all(&|i| self.window[i].min(self.size[i])) } else { 1 };
+        of_windows.saturating_mul(of_elements)
+    }
+
     /// The shape of the output.
     pub fn shape(&self) -> Shape {
         let space = &self.pooled[3 - self.space..];

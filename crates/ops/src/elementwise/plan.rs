@@ -14,7 +14,7 @@ use super::reductions::{self, Reduction};
 use crate::expr::{self, ASSIGN, AttrValue, Chain, Memo, Operand, Program, READ, ShapeRule, Step, broadcast};
 use crate::reduce::Reducer;
 
-/// So many evaluations of an op more than needed are still cheaper than a launch of its own and the way through memory.
+/// So many instructions more than needed are still cheaper than a launch of its own and the way through memory.
 const CHEAP: i64 = 1 << 24;
 
 /// What the execution at hand is given.
@@ -140,10 +140,7 @@ pub fn types(chain: &Chain) -> Result<Vec<DType>> {
             (ASSIGN, [Operand::Variable(_), Operand::Step(_)], &[to, from]) if to == from => to,
             (READ | ASSIGN, _, _) => return Err(Error::invalid_argument(format!("{}: wrong operands or types", step.op))),
             _ => {
-                let operands = (0..args.len()).map(Operand::Input).collect();
-                let steps = vec![Step { args: operands, ..step.clone() }];
-                let alone = Chain { inputs: args, steps, outputs: vec![0], ..Chain::default() };
-                let program = expr::chain(&alone.to_string())?;
+                let program = alone(step, args)?;
                 program.1.outputs().first().map(|o| o.dtype).ok_or_else(|| Error::internal("an op without a result"))?
             }
         };
@@ -165,13 +162,11 @@ fn shape(op: &str, operands: &[&Shape]) -> Result<Shape> {
     rest.iter().try_fold((*first).clone(), |shape, s| broadcast(&shape, s))
 }
 
-/// What one element costs, roughly.
-fn cost(op: &str) -> i64 {
-    match op {
-        "Add" | "AddV2" | "Sub" | "Mul" | "Neg" | "Abs" | "Square" | "Cast" | "Maximum" | "Minimum" | "SelectV2" | "Relu" => 1,
-        "RealDiv" | "Div" | "Sqrt" | "Rsqrt" | "Reciprocal" | "DivNoNan" | "SquaredDifference" => 8,
-        _ => 40,
-    }
+/// A step whose operands have these types, as a chain of its own.
+fn alone(step: &Step, args: Vec<DType>) -> Result<Arc<(Chain, Program)>> {
+    let operands = (0..args.len()).map(Operand::Input).collect();
+    let steps = vec![Step { args: operands, ..step.clone() }];
+    expr::chain(&Chain { inputs: args, steps, outputs: vec![0], ..Chain::default() }.to_string())
 }
 
 /// The chain with everything that the shapes decide.
@@ -281,7 +276,7 @@ pub fn plan(chain: &Chain, types: &[DType], given: &Given) -> Result<Plan> {
         homes.insert(s, vec![Place::Temp(plan.temps.len())]);
         plan.temps.push((steps[s].dtype, steps[s].shape.clone()));
     }
-    for s in worth_keeping(&steps, &homes) {
+    for s in worth_keeping(chain, &steps, &homes)? {
         homes.insert(s, vec![Place::Temp(plan.temps.len())]);
         plan.temps.push((steps[s].dtype, steps[s].shape.clone()));
     }
@@ -300,24 +295,30 @@ pub fn plan(chain: &Chain, types: &[DType], given: &Given) -> Result<Plan> {
 }
 
 /// The steps whose results larger ones would compute again and again, and that are too costly for that.
-fn worth_keeping(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>) -> Vec<usize> {
+fn worth_keeping(chain: &Chain, steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>) -> Result<Vec<usize>> {
     let mut keep: Vec<usize> = Vec::new();
-    // The largest shape that each is used for, and what it costs with all that it alone needs.
-    let mut largest: Vec<i64> = steps.iter().map(|s| s.shape.num_elements()).collect();
-    for (i, s) in steps.iter().enumerate().rev() {
-        for a in &s.args {
-            if let From::Step(o) = *a {
-                let used = if homes.contains_key(&i) { s.wants().num_elements() } else { largest[i] };
-                largest[o] = largest[o].max(used);
-            }
-        }
+    // How often each is computed, all launches together.
+    let mut times: Vec<i64> = vec![0; steps.len()];
+    for group in groups(steps, homes) {
+        let n = steps[group[0]].wants().num_elements();
+        cone(steps, homes, &group).into_iter().for_each(|s| times[s] = times[s].saturating_add(n));
     }
+    // What each costs with all that it alone needs.
     let mut costs: Vec<i64> = Vec::with_capacity(steps.len());
     for (i, s) in steps.iter().enumerate() {
         let below: i64 = s.args.iter().map(|a| if let From::Step(o) = *a { costs[o] } else { 0 }).sum();
-        let own = (cost(&s.step.op) + below).min(1 << 20);
+        let dtype = |from: &From| match *from {
+            From::Input(i) => chain.inputs[i],
+            From::Variable(v) => chain.variables[v],
+            From::Step(o) => steps[o].dtype,
+        };
+        let itself = match s.reduction {
+            Some(_) => 0,
+            None => alone(s.step, s.args.iter().map(dtype).collect())?.1.cost() as i64,
+        };
+        let own = (itself + below).min(1 << 20);
         let kept = homes.contains_key(&i);
-        let again = (largest[i] - s.shape.num_elements()).saturating_mul(own);
+        let again = times[i].saturating_sub(s.shape.num_elements()).saturating_mul(own);
         // Where the next step has this shape too, that one is kept instead.
         let last = steps.iter().skip(i + 1).any(|u| u.args.contains(&From::Step(i)) && *u.wants() != s.shape);
         if !kept && ((last && again > CHEAP) || is_read_often(steps, homes, i)) {
@@ -325,7 +326,7 @@ fn worth_keeping(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>) -> Vec
         }
         costs.push(if kept || keep.last() == Some(&i) { 0 } else { own });
     }
-    keep
+    Ok(keep)
 }
 
 /// Whether several reductions of a step's result would read more than writing it and reading it again costs.
@@ -477,108 +478,4 @@ fn launch(chain: &Chain, steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn planned(text: &str, inputs: &[&[i64]], variables: &[&[i64]], same: &[usize]) -> Result<Plan> {
-        let chain: Chain = text.parse()?;
-        let shapes = |list: &[&[i64]]| list.iter().map(|d| Shape::new(d)).collect();
-        plan(
-            &chain,
-            &types(&chain)?,
-            &Given { inputs: shapes(inputs), variables: shapes(variables), same: same.to_vec(), axes: Axes::new() },
-        )
-    }
-
-    /// Text, reads and writes of each launch.
-    fn told(plan: &Plan) -> Vec<String> {
-        let text = |l: &Launch| l.program.as_ref().map(|p| p.0.to_string()).unwrap_or_default();
-        plan.launches.iter().map(|l| format!("{} | {:?} | {:?}", text(l), l.reads, l.writes)).collect()
-    }
-
-    #[test]
-    fn one_shape_is_one_launch() {
-        let text = "inputs float32 float32; AddV2 %0 %1; Square 0; outputs 0 1";
-        let plan = planned(text, &[&[2, 3], &[3]], &[], &[]).unwrap();
-        assert_eq!(told(&plan), [format!("{text} | [Input(0), Input(1)] | [Output(0), Output(1)]")]);
-        assert_eq!(plan.outputs, [Shape::from([2, 3]), Shape::from([2, 3])]);
-    }
-
-    #[test]
-    fn smaller_results_come_first() {
-        let text = "inputs float32 float32; Neg %1; AddV2 %0 0; Exp 0; outputs 1 0 2";
-        let plan = planned(text, &[&[2, 3], &[3]], &[], &[]).unwrap();
-        assert_eq!(
-            told(&plan),
-            [
-                "inputs float32; Neg %0; Exp 0; outputs 0 1 | [Input(1)] | [Output(1), Output(2)]",
-                "inputs float32 float32; AddV2 %0 %1; outputs 0 | [Input(0), Output(1)] | [Output(0)]",
-            ]
-        );
-    }
-
-    #[test]
-    fn what_is_costly_is_computed_once() {
-        let text = "inputs float32 float32; Exp %1; Neg 0; AddV2 %0 1; outputs 2";
-        assert_eq!(planned(text, &[&[64, 3], &[3]], &[], &[]).unwrap().launches.len(), 1);
-        let plan = planned(text, &[&[1 << 20, 3], &[3]], &[], &[]).unwrap();
-        assert_eq!(plan.temps, [(DType::F32, Shape::from([3]))]);
-        assert_eq!(
-            told(&plan),
-            [
-                "inputs float32; Exp %0; Neg 0; outputs 1 | [Input(1)] | [Temp(0)]",
-                "inputs float32 float32; AddV2 %0 %1; outputs 0 | [Input(0), Temp(0)] | [Output(0)]",
-            ]
-        );
-    }
-
-    #[test]
-    fn variables_are_updated_in_place() {
-        let text = "variables float32 float32; inputs float32; read $0; Sub %0 0; AddV2 0 1; assign $0 2; read $0; \
-                    read $1; Sub 5 4; assign $1 6; outputs";
-        let plan = planned(text, &[&[4]], &[&[4], &[4]], &[0, 1]).unwrap();
-        assert_eq!(
-            told(&plan),
-            ["inputs float32 float32 float32; Sub %0 %1; AddV2 %1 0; Sub %2 1; outputs 1 2 \
-              | [Input(0), Variable(0), Variable(1)] | [Variable(0), Variable(1)]"]
-        );
-        // The same variable twice: the second reads what the first has written.
-        let plan = planned(text, &[&[4]], &[&[4], &[4]], &[0, 0]).unwrap();
-        assert_eq!(
-            told(&plan),
-            ["inputs float32 float32; Sub %0 %1; AddV2 %1 0; Sub 1 1; outputs 2 | [Input(0), Variable(0)] | [Variable(0)]"]
-        );
-        let error = planned(text, &[&[2, 4]], &[&[4], &[4]], &[0, 1]).err().map(|e| e.message).unwrap_or_default();
-        assert!(error.contains("Cannot update variable with shape [4] using a Tensor with shape [2,4]"), "{error}");
-    }
-
-    #[test]
-    fn an_old_value_outlives_its_variable() {
-        // The scalar variable is written by the first launch; the second reads what it was.
-        let text = "variables float32; inputs float32; read $0; Neg 0; assign $0 1; AddV2 %0 0; outputs 3 0";
-        let plan = planned(text, &[&[4]], &[&[]], &[0]).unwrap();
-        assert_eq!(plan.copies, [(0, 0)]);
-        assert_eq!(
-            told(&plan),
-            [
-                "inputs float32; Cast %0 [tfloat32] [b0]; outputs 0 | [Variable(0)] | [Output(1)]",
-                "inputs float32; Neg %0; outputs 0 | [Variable(0)] | [Temp(0)]",
-                "inputs float32 float32; AddV2 %0 %1; outputs 0 | [Input(0), Variable(0)] | [Output(0)]",
-            ]
-        );
-    }
-
-    #[test]
-    fn what_cannot_be_is_refused() {
-        for bad in [
-            "variables float32; inputs float16; Neg %0; assign $0 0; outputs",
-            "variables float32; inputs float32; assign $0 %0; outputs",
-            "inputs float32; read $0; outputs 0",
-            "inputs float32; Neg %0; outputs 1",
-            "inputs float32; Neg 1; Neg 0; outputs 0",
-            "variables float32; inputs; Neg $0; outputs 0 7",
-        ] {
-            assert!(bad.parse::<Chain>().and_then(|c| types(&c)).is_err(), "{bad}");
-        }
-    }
-}
+mod tests;

@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use smallvec::SmallVec;
 use tfvk_device::{DType, Error, Result, Tensor};
 
-use super::plan::{Axes, Given, Place, Plan, plan, types};
+use super::plan::{Axes, Given, Launch, Place, Plan, plan, types};
+use super::rows;
 use crate::expr::{ASSIGN, Chain, launch_again};
 use crate::run::host_ints;
 use crate::{Compute, Inputs, KernelDef, OpKernel, OpKernelConstruction, Output, Outputs};
@@ -118,18 +119,37 @@ impl Fused {
             };
             list.get(i).cloned().ok_or_else(|| Error::internal(format!("{place:?} does not exist")))
         };
-        for l in &plan.launches {
+        let run = |ctx: &mut Compute<'_>, l: &Launch| -> Result<()> {
             let reads = l.reads.iter().map(|&p| at(p)).collect::<Result<SmallVec<[Tensor; 8]>>>()?;
             let writes = l.writes.iter().map(|&p| at(p)).collect::<Result<SmallVec<[Tensor; 4]>>>()?;
             match (&l.reduction, &l.program, &reads[..], &writes[..]) {
-                (None, Some(program), _, _) => launch_again(&l.memo, ctx.stream(), &program.1, &reads, &writes)?,
-                (Some(_), _, _, [y]) if y.num_elements() == 0 => {}
+                (None, Some(program), _, _) => launch_again(&l.memo, ctx.stream(), &program.1, &reads, &writes),
+                (Some(_), _, _, [y]) if y.num_elements() == 0 => Ok(()),
                 (Some((reducer, r)), Some(program), _, [y]) => {
-                    reducer.run_program(ctx, &program.1, &reads, &r.shape, &r.reduced, y, &l.memo)?;
+                    reducer.run_program(ctx, &program.1, &reads, &r.shape, &r.reduced, y, &l.memo)
                 }
-                (Some((reducer, r)), None, [x], [y]) => reducer.run(ctx, x, &r.reduced, y)?,
-                _ => return Err(Error::internal("a launch without a program, or a reduction with several results")),
+                (Some((reducer, r)), None, [x], [y]) => reducer.run(ctx, x, &r.reduced, y),
+                _ => Err(Error::internal("a launch without a program, or a reduction with several results")),
             }
+        };
+        let rows = match &plan.rows {
+            Some((before, rows, then)) => {
+                let reads = rows.reads.iter().map(|&p| at(p)).collect::<Result<SmallVec<[Tensor; 8]>>>()?;
+                let writes = rows.writes.iter().map(|&p| at(p)).collect::<Result<SmallVec<[Tensor; 8]>>>()?;
+                // Four elements are read at once.
+                let aligned = |t: &Tensor| t.device_ptr().is_ok_and(|p| p.0 % 16 == 0);
+                let fits = rows.rows > 0 && reads.iter().chain(&writes).all(aligned);
+                fits.then_some((before, rows, then, reads, writes))
+            }
+            None => None,
+        };
+        match rows {
+            Some((before, rows, then, reads, writes)) => {
+                before.iter().try_for_each(|&i| run(ctx, &plan.launches[i]))?;
+                rows::launch(ctx, rows, &reads, &writes)?;
+                then.iter().try_for_each(|&i| run(ctx, &plan.launches[i]))?;
+            }
+            None => plan.launches.iter().try_for_each(|l| run(ctx, l))?,
         }
         for &(temp, variable) in &plan.copies {
             let (from, to) = (at(Place::Temp(temp))?, at(Place::Variable(variable))?);

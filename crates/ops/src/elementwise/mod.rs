@@ -13,6 +13,7 @@ mod fused;
 mod gradients;
 mod plan;
 mod reductions;
+mod rows;
 mod select;
 mod sets;
 mod unary;

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use tfvk_device::{DType, Error, Result, Shape, Tensor};
 
 use super::reductions::{self, Reduction};
+use super::rows::{self, Rows};
 use crate::expr::{self, ASSIGN, AttrValue, Chain, Memo, Operand, Program, READ, ShapeRule, Step, broadcast};
 use crate::reduce::Reducer;
 
@@ -84,28 +85,40 @@ pub struct Plan {
     pub temps: Vec<(DType, Shape)>,
     /// In this order.
     pub launches: Vec<Launch>,
+    /// The same where some of them are one: what comes before, that one, what comes after.
+    pub rows: Option<(Vec<usize>, Rows, Vec<usize>)>,
     /// Scratch memory (by number) that is copied to variables after that.
     pub copies: Vec<(usize, usize)>,
 }
 
 /// Where a value comes from: variables are resolved.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum From {
+pub enum From {
+    /// An operand.
     Input(usize),
     /// The value that it has before the execution.
     Variable(usize),
+    /// The result of a step.
     Step(usize),
 }
 
+/// Where the results of steps go that are kept.
+pub type Homes = HashMap<usize, Vec<Place>>;
+
 /// A step of which operands and shape are known.
-struct Known<'a> {
-    step: &'a Step,
-    args: Vec<From>,
-    dtype: DType,
-    shape: Shape,
-    reduction: Option<Reduction>,
+pub struct Known<'a> {
+    /// The step.
+    pub step: &'a Step,
+    /// Its operands.
+    pub args: Vec<From>,
+    /// The result's type and shape.
+    pub dtype: DType,
+    /// The result's shape.
+    pub shape: Shape,
+    /// Which axes are reduced, if any are.
+    pub reduction: Option<Reduction>,
     /// Twice the reductions on the longest way to here, this one counted once: launches come in this order.
-    phase: usize,
+    pub phase: usize,
 }
 
 impl Known<'_> {
@@ -177,10 +190,14 @@ struct Resolved<'a> {
     assigned: HashMap<usize, From>,
 }
 
+/// The cast that copies a value, without its operand.
+pub fn copying(dtype: DType) -> Step {
+    Step { op: "Cast".into(), attrs: vec![AttrValue::Type(dtype), AttrValue::Bool(false)], args: Vec::new() }
+}
+
 /// The launch that copies a value.
 fn copied(dtype: DType, from: Place, to: Place) -> Result<Launch> {
-    let attrs = vec![AttrValue::Type(dtype), AttrValue::Bool(false)];
-    let step = Step { op: "Cast".into(), attrs, args: vec![Operand::Input(0)] };
+    let step = Step { args: vec![Operand::Input(0)], ..copying(dtype) };
     let chain = Chain { inputs: vec![dtype], steps: vec![step], outputs: vec![0], ..Chain::default() };
     let program = Some(expr::chain(&chain.to_string())?);
     Ok(Launch { program, reduction: None, reads: vec![from], writes: vec![to], memo: Memo::default() })
@@ -245,9 +262,9 @@ fn resolve<'a>(chain: &'a Chain, types: &[DType], given: &Given) -> Result<Resol
 /// Plans an execution. `types` are the chain's [`types`].
 pub fn plan(chain: &Chain, types: &[DType], given: &Given) -> Result<Plan> {
     let Resolved { steps, outputs, assigned } = resolve(chain, types, given)?;
-    let mut plan = Plan { outputs: Vec::new(), temps: Vec::new(), launches: Vec::new(), copies: Vec::new() };
+    let mut plan = Plan { outputs: Vec::new(), temps: Vec::new(), launches: Vec::new(), rows: None, copies: Vec::new() };
     // Where results go that are kept.
-    let mut homes: HashMap<usize, Vec<Place>> = HashMap::new();
+    let mut homes = Homes::new();
     for (k, from) in outputs.iter().enumerate() {
         let (shape, dtype, source) = match *from {
             From::Step(s) => {
@@ -282,6 +299,8 @@ pub fn plan(chain: &Chain, types: &[DType], given: &Given) -> Result<Plan> {
     }
     let groups = groups(&steps, &homes);
     redirect(&groups, &mut homes, &steps, &mut plan);
+    // Up to which launch each group goes.
+    let (before, mut ends) = (plan.launches.len(), Vec::new());
     for group in &groups {
         plan.launches.push(launch(chain, &steps, &homes, group)?);
         // A reduction has one result.
@@ -290,12 +309,23 @@ pub fn plan(chain: &Chain, types: &[DType], given: &Given) -> Result<Plan> {
                 plan.launches.push(copied(steps[group[0]].dtype, *first, other)?);
             }
         }
+        ends.push(plan.launches.len());
+    }
+    if chain.variables.is_empty() {
+        let inputs = chain.inputs.iter().copied().zip(&given.inputs).collect();
+        if let Some((set, rows)) = rows::find(&rows::Types { steps: &steps, homes: &homes, inputs }, &groups)? {
+            let launches = |groups: &[usize]| -> Vec<usize> {
+                groups.iter().flat_map(|&g| if g == 0 { before } else { ends[g - 1] }..ends[g]).collect()
+            };
+            let (first, then) = rows::around(&steps, &homes, &groups, &set);
+            plan.rows = Some(((0..before).chain(launches(&first)).collect(), rows, launches(&then)));
+        }
     }
     Ok(plan)
 }
 
 /// The steps whose results larger ones would compute again and again, and that are too costly for that.
-fn worth_keeping(chain: &Chain, steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>) -> Result<Vec<usize>> {
+fn worth_keeping(chain: &Chain, steps: &[Known<'_>], homes: &Homes) -> Result<Vec<usize>> {
     let mut keep: Vec<usize> = Vec::new();
     // How often each is computed, all launches together.
     let mut times: Vec<i64> = vec![0; steps.len()];
@@ -330,7 +360,7 @@ fn worth_keeping(chain: &Chain, steps: &[Known<'_>], homes: &HashMap<usize, Vec<
 }
 
 /// Whether several reductions of a step's result would read more than writing it and reading it again costs.
-fn is_read_often(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, s: usize) -> bool {
+fn is_read_often(steps: &[Known<'_>], homes: &Homes, s: usize) -> bool {
     let users = || steps.iter().skip(s + 1).filter(|u| u.args.contains(&From::Step(s)));
     let reductions = users().filter(|u| u.reduction.is_some()).count();
     let launches = reductions + usize::from(users().any(|u| u.reduction.is_none()));
@@ -347,7 +377,7 @@ fn is_read_often(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, s: usi
 }
 
 /// The steps that one launch keeps, launch by launch, in an order in which each finds what it reads.
-fn groups(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>) -> Vec<Vec<usize>> {
+fn groups(steps: &[Known<'_>], homes: &Homes) -> Vec<Vec<usize>> {
     let mut kept: Vec<usize> = homes.keys().copied().collect();
     kept.sort_unstable();
     // Of equal shape by what they share: a set with its cone.
@@ -371,7 +401,7 @@ fn groups(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>) -> Vec<Vec<us
 }
 
 /// The steps that a launch computes for the steps of a group, which are among them, in order.
-fn cone(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, group: &[usize]) -> Vec<usize> {
+pub fn cone(steps: &[Known<'_>], homes: &Homes, group: &[usize]) -> Vec<usize> {
     let mut cone = Vec::new();
     for &s in group {
         for a in &steps[s].args {
@@ -388,7 +418,7 @@ fn cone(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, group: &[usize]
 }
 
 /// The steps that a launch of this shape and phase computes for step `s`: all back to what is kept in another.
-fn walk(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, s: usize, launch: (&Shape, usize), cone: &mut Vec<usize>) {
+fn walk(steps: &[Known<'_>], homes: &Homes, s: usize, launch: (&Shape, usize), cone: &mut Vec<usize>) {
     if cone.contains(&s) || (homes.contains_key(&s) && (&steps[s].shape, steps[s].phase) != launch) {
         return;
     }
@@ -401,7 +431,7 @@ fn walk(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, s: usize, launc
 }
 
 /// A variable whose old value another launch reads later is not written in place, but copied at the end.
-fn redirect(groups: &[Vec<usize>], homes: &mut HashMap<usize, Vec<Place>>, steps: &[Known<'_>], plan: &mut Plan) {
+fn redirect(groups: &[Vec<usize>], homes: &mut Homes, steps: &[Known<'_>], plan: &mut Plan) {
     let reads: Vec<Vec<usize>> = groups.iter().map(|g| variables(steps, homes, g)).collect();
     for (i, group) in groups.iter().enumerate() {
         for s in group {
@@ -419,14 +449,14 @@ fn redirect(groups: &[Vec<usize>], homes: &mut HashMap<usize, Vec<Place>>, steps
 }
 
 /// The variables whose old values a launch reads.
-fn variables(steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, group: &[usize]) -> Vec<usize> {
+fn variables(steps: &[Known<'_>], homes: &Homes, group: &[usize]) -> Vec<usize> {
     let cone = cone(steps, homes, group);
     let old = |a: &From| if let From::Variable(v) = *a { Some(v) } else { None };
     cone.iter().flat_map(|&s| &steps[s].args).filter_map(old).collect()
 }
 
 /// The launch that computes the steps of a group.
-fn launch(chain: &Chain, steps: &[Known<'_>], homes: &HashMap<usize, Vec<Place>>, group: &[usize]) -> Result<Launch> {
+fn launch(chain: &Chain, steps: &[Known<'_>], homes: &Homes, group: &[usize]) -> Result<Launch> {
     let mut cone = cone(steps, homes, group);
     let mut part = Chain::default();
     let mut reads: Vec<Place> = Vec::new();

@@ -130,33 +130,70 @@ mod tests {
         }
     }
 
+    /// A normalisation of x + b over some axes, in one node and op by op.
+    fn normalised(host: &Local, shapes: [&[i64]; 2], axes: &[i32], to: DType) {
+        let d = DType::F32;
+        let axes = Value::host([axes.len() as i64], axes).unwrap();
+        let inputs = [made(host, d, shapes[0], 1), made(host, d, shapes[1], 2), made(host, d, &[], 3)];
+        let with = |v: &[&Value]| v.iter().map(|v| (*v).clone()).chain([axes.clone()]).collect::<Vec<_>>();
+        let text = format!(
+            "inputs {d} {d} {d}; AddV2 %0 %1; Mean 0 @0 [b1]; SquaredDifference 0 1; Sum 2 @0 [b1]; AddV2 3 %2; Tanh 4; Sub 0 1; \
+             Mul 6 5; Cast 7 [t{to}] [b0]; Neg 1; outputs 8 0 3 9 5 1"
+        );
+        let got = host.run(&node(&text, &[d; 3], &[to, d, d, d, d, d], 1), &with(&[&inputs[0], &inputs[1], &inputs[2]])).unwrap();
+        let one = |text: &str, v: &[&Value], to: DType| {
+            let n = node(&format!("inputs{}; {text}", " float32".repeat(v.len())), &vec![d; v.len()], &[to], 0);
+            host.run(&n, &v.iter().map(|v| (*v).clone()).collect::<Vec<_>>()).unwrap().remove(0)
+        };
+        let reduced = |op: &str, v: &Value| {
+            let n = Node::new(op).dtype("T", d).dtype("Tidx", DType::I32).attr("keep_dims", Attr::Bool(true));
+            host.run(&n, &with(&[v])).unwrap().remove(0)
+        };
+        let x = one("AddV2 %0 %1; outputs 0", &[&inputs[0], &inputs[1]], d);
+        let m = reduced("Mean", &x);
+        let v = reduced("Sum", &one("SquaredDifference %0 %1; outputs 0", &[&x, &m], d));
+        let t = one("AddV2 %0 %1; Tanh 0; outputs 1", &[&v, &inputs[2]], d);
+        let y = one(&format!("Sub %0 %1; Mul 0 %2; Cast 1 [t{to}] [b0]; outputs 2"), &[&x, &m, &t], to);
+        let n = one("Neg %0; outputs 0", &[&m], d);
+        for (i, (got, want)) in got.iter().zip([&y, &x, &v, &n, &t, &m]).enumerate() {
+            assert!(host.read(got).unwrap() == host.read(want).unwrap(), "result {i} of {shapes:?}");
+        }
+    }
+
     #[test]
     fn a_normalisation_is_one_node() {
         let Some(host) = local() else { return };
+        normalised(&host, [&[50, 36], &[36]], &[-1], DType::BF16);
+        normalised(&host, [&[50, 7], &[50, 1]], &[1], DType::F16);
+        normalised(&host, [&[3, 5, 768], &[768]], &[2], DType::F32);
+        normalised(&host, [&[3, 4, 6, 8], &[6, 8]], &[2, 3], DType::F32);
+        normalised(&host, [&[1, 64], &[1]], &[-1], DType::F32);
+        normalised(&host, [&[64], &[]], &[0], DType::F32);
+        // Not by rows.
+        normalised(&host, [&[5, 6, 8], &[6, 1]], &[1], DType::F32);
+        normalised(&host, [&[5, 6, 8], &[5, 1, 8]], &[2], DType::F32);
+        normalised(&host, [&[1, 63], &[63]], &[-1], DType::F32);
+        normalised(&host, [&[0, 8], &[8]], &[-1], DType::F32);
+    }
+
+    /// More operands than push constants have room for.
+    #[test]
+    fn many_results_of_rows() {
+        let Some(host) = local() else { return };
         let d = DType::F32;
-        let [mean, apart] = ["Mean 0 @0 [b1]", "Mean 2 @0 [b1]"];
-        let text = format!(
-            "inputs {d} {d} {d}; AddV2 %0 %1; {mean}; SquaredDifference 0 1; {apart}; AddV2 3 %2; Rsqrt 4; Sub 0 1; Mul 6 5; outputs 7 0 3"
-        );
-        let inputs = [made(&host, d, &[50, 36], 1), made(&host, d, &[36], 2), made(&host, d, &[], 3)];
-        let axes = Value::host([1], &[-1i32]).unwrap();
-        let with = |v: &[&Value]| v.iter().map(|v| (*v).clone()).chain([axes.clone()]).collect::<Vec<_>>();
-        let got = host.run(&node(&text, &[d; 3], &[d; 3], 1), &with(&[&inputs[0], &inputs[1], &inputs[2]])).unwrap();
-        let one = |text: &str, v: &[&Value]| {
-            let n = node(text, &vec![d; v.len()], &[d], 0);
-            host.run(&n, &v.iter().map(|v| (*v).clone()).collect::<Vec<_>>()).unwrap().remove(0)
-        };
-        let mean = |v: &Value| {
-            let n = Node::new("Mean").dtype("T", d).dtype("Tidx", DType::I32).attr("keep_dims", Attr::Bool(true));
-            host.run(&n, &with(&[v])).unwrap().remove(0)
-        };
-        let x = one("inputs float32 float32; AddV2 %0 %1; outputs 0", &[&inputs[0], &inputs[1]]);
-        let m = mean(&x);
-        let v = mean(&one("inputs float32 float32; SquaredDifference %0 %1; outputs 0", &[&x, &m]));
-        let text = "inputs float32 float32 float32 float32; AddV2 %2 %3; Rsqrt 0; Sub %0 %1; Mul 2 1; outputs 3";
-        let y = one(text, &[&x, &m, &v, &inputs[2]]);
-        for (got, want) in got.iter().zip([&y, &x, &v]) {
-            assert!(host.read(got).unwrap() == host.read(want).unwrap());
+        let negated: String = (1..18).map(|i| format!("; Neg {i}")).collect();
+        let outputs: String = (1..19).map(|i| format!(" {i}")).collect();
+        let text = format!("inputs {d}; Mean %0 @0 [b1]; Sub %0 0{negated}; outputs{outputs}");
+        let inputs = [made(&host, d, &[9, 12], 1), Value::host([1], &[1i32]).unwrap()];
+        let got = host.run(&node(&text, &[d], &[d; 18], 1), &inputs).unwrap();
+        let got: Vec<Vec<u8>> = got.iter().map(|v| host.read(v).unwrap()).collect();
+        let n = Node::new("Mean").dtype("T", d).dtype("Tidx", DType::I32).attr("keep_dims", Attr::Bool(true));
+        let mean = host.run(&n, &inputs).unwrap().remove(0);
+        let less = node("inputs float32 float32; Sub %0 %1; outputs 0", &[d; 2], &[d], 0);
+        assert!(got[0] == host.read(&host.run(&less, &[inputs[0].clone(), mean]).unwrap()[0]).unwrap());
+        for pair in got.windows(2) {
+            let opposite = |(a, b): (&[u8], &[u8])| a[..3] == b[..3] && a[3] ^ b[3] == 0x80;
+            assert!(pair[0].chunks(4).zip(pair[1].chunks(4)).all(opposite));
         }
     }
 

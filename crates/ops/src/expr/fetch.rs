@@ -13,6 +13,9 @@ use super::ready::{Kept, Memo, Ready};
 /// Bytes of operands that the kernels have room for (`operands` in `reduce.glsl`).
 const OPERANDS: usize = 96;
 
+/// Nodes that a program may have: the kernels have it several times.
+const MAX_COST: usize = 128;
+
 /// A kernel with a program in it, and that program's arguments.
 pub(crate) struct Fetch(Arc<Kept>);
 
@@ -27,6 +30,9 @@ impl Fetch {
         four: bool,
         memo: &Memo,
     ) -> Result<Option<Self>> {
+        if program.cost() > MAX_COST {
+            return Ok(None);
+        }
         let make = || -> Result<Option<Ready>> {
             let items: Vec<Item<'_>> = inputs.iter().enumerate().map(|(i, t)| item(t, program.reads(i))).collect();
             let planned = |most| plan_lanes(shape, &items, &[], program.cost(), MAX_ELEMENTS, most);

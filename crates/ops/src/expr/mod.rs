@@ -51,7 +51,7 @@ pub use interpret::run as interpret;
 pub use kernel::ExpressionKernel;
 pub(crate) use launch::launch_again;
 pub use launch::{host_number, launch};
-pub use plan::{Access, Plan, Variant, broadcast};
+pub use plan::{Access, Plan, Variant, broadcast, broadcast_strides};
 pub use program::{Out, Program};
 pub(crate) use ready::Memo;
 pub use value::{Builder, Value, part_of};

@@ -12,6 +12,7 @@ use tfvk_device::{Memory, Result, Shape};
 
 use crate::{Compute, Inputs, KernelDef, OpKernel, OpKernelConstruction, Output, Outputs, TypeConstraint, t, types};
 pub use arg::OPS as ARG_OPS;
+pub(crate) use reducer::row_launch;
 pub use reducer::{Combine, First, Last, Reducer};
 
 use tfvk_device::DType;

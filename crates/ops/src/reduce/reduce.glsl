@@ -43,7 +43,9 @@ A identity() {
 
 // Where the elements come from. The chain that computes them takes the place of the two functions when it is known; its
 // operands are the last words of the arguments.
-#if SOURCE == SOURCE_chain
+#if defined(ROWS)
+// reduce_rows.comp has its own.
+#elif SOURCE == SOURCE_chain
 #define SOURCE_ARG
 #define OPERANDS_ARG uint operands[24];
 #define Source uint

@@ -73,7 +73,7 @@ void main() {
     if (outer >= args.outer) return;
     uint start = split * args.chunk;
     uint length = start < args.n ? min(args.chunk, args.n - start) : 0;
-    Source x = SOURCE_AT( outer * args.n + start, args.columns);
+    Source x = SOURCE_AT(outer * args.n + start, args.columns);
     O_Out y = AT_OUT(O, args.y, outer * args.splits + split, args.columns);
     uint column = block * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
 #if I_HAS_VEC4

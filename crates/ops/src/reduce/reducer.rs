@@ -325,6 +325,16 @@ impl Launch {
     }
 }
 
+/// Threads, groups, and whether four elements are read at once, of a launch that reduces each row of `n` elements as
+/// [`Reducer`] does. Errors: rows that are split.
+pub(crate) fn row_launch(ctx: &Compute<'_>, rows: i64, n: i64) -> Result<([u32; 2], u64, bool)> {
+    let l = Launch::new(ctx, true, Pass { outer: rows, n, columns: 1 })?;
+    match l.splits {
+        1 => Ok((l.threads, l.groups(), l.vector)),
+        _ => Err(Error::internal(format!("rows of {n} elements are split"))),
+    }
+}
+
 fn small(n: i64) -> Result<u32> {
     u32::try_from(n)
         .ok()

@@ -28,7 +28,7 @@ pub fn graft(kernel: &[u32], program: &Program, variant: &Variant) -> Result<Vec
         return Err(wrong("it has no functions fetch and fetch4"));
     };
     let layout = Layout::new(program, variant);
-    let m = Module::of(module, &layout).ok_or_else(|| wrong("it has no place for operands"))?;
+    let m = Module::with_words(module, layout.outputs).ok_or_else(|| wrong("it has no place for operands"))?;
     build(m, program, variant, &layout, one, four).map_err(|e| wrong(&format!("{e:?}")))
 }
 
@@ -68,7 +68,8 @@ fn fetcher(module: &dr::Module, width: u32) -> Option<Fetcher> {
 fn build(mut m: Module, program: &Program, variant: &Variant, layout: &Layout, one: Fetcher, four: Fetcher) -> Built<Vec<u32>> {
     let lanes = usize::from(variant.lanes);
     let own = if lanes == 4 { four } else { one };
-    m.begin_body(own.at, layout)?;
+    m.begin_body(own.at)?;
+    m.load_words(layout)?;
     let places = index::places(&mut m, layout, variant, own.index)?;
     let results = values(&mut m, program, variant, layout, &places, lanes)?;
     let parts: Vec<Word> = results.iter().flatten().map(|v| v[0]).collect();
@@ -76,9 +77,9 @@ fn build(mut m: Module, program: &Program, variant: &Variant, layout: &Layout, o
         [part] => part,
         _ => m.b.composite_construct(own.result, None, parts)?,
     };
-    m.end_body(result)?;
+    m.end_body(Some(result))?;
     if lanes == 1 {
-        m.begin_body(four.at, layout)?;
+        m.begin_body(four.at)?;
         let width = m.u32(4);
         let first = m.mul(four.index, width)?;
         let mut parts = Vec::new();
@@ -88,7 +89,7 @@ fn build(mut m: Module, program: &Program, variant: &Variant, layout: &Layout, o
             parts.push(m.b.function_call(one.result, None, one.id, [at])?);
         }
         let result = m.b.composite_construct(four.result, None, parts)?;
-        m.end_body(result)?;
+        m.end_body(Some(result))?;
     }
     Ok(m.refinish())
 }

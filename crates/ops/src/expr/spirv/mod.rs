@@ -9,6 +9,7 @@ mod graft;
 mod index;
 mod memory;
 mod module;
+mod rows;
 
 use rspirv::spirv;
 use tfvk_device::{DType, Error, Result};
@@ -17,6 +18,7 @@ use self::module::Module;
 use super::plan::{Access, Variant};
 use super::{Program, graph::Ty};
 pub use graft::graft;
+pub use rows::{RowInput, RowPart, RowParts, RowPlace, graft_rows};
 
 /// More argument bytes than this travel behind a pointer.
 pub const PUSH_BYTES: usize = 128;

@@ -32,8 +32,9 @@ pub(super) struct Module {
 enum Arguments {
     /// Members of a block, given by a variable or a physical pointer.
     Block { base: Word, class: StorageClass, num_pointers: u32 },
-    /// Elements of an array of words, a member of the push constants; a pointer (of an input: there are no outputs) is two.
-    Words { base: Word, member: u32, num_pointers: u32 },
+    /// Elements of an array of words, a member of the push constants, or of what their one member points to (whose type is
+    /// `pointer`). A pointer is two.
+    Words { push: Word, pointer: Option<Word>, base: Word, member: u32, num_pointers: u32 },
 }
 
 #[derive(Default)]
@@ -105,7 +106,7 @@ impl Module {
     }
 
     /// Reads the words before the code branches, so that every use is dominated.
-    fn load_words(&mut self, layout: &Layout) -> Built<()> {
+    pub(super) fn load_words(&mut self, layout: &Layout) -> Built<()> {
         self.words.clear();
         for w in 0..layout.num_words {
             let loaded = self.load_word(w)?;
@@ -114,9 +115,9 @@ impl Module {
         Ok(())
     }
 
-    /// A finished module whose functions are to be given other bodies; the arguments are words, the last member of its
-    /// push constants. `None` if it has none.
-    pub(super) fn of(module: dr::Module, layout: &Layout) -> Option<Self> {
+    /// A finished module whose functions are to be given other bodies; the arguments, pointers first, are words: the last
+    /// member of its own. `None` if it has none.
+    pub(super) fn with_words(module: dr::Module, num_pointers: u32) -> Option<Self> {
         let capabilities = module.capabilities.iter().filter_map(|i| match i.operands[..] {
             [Operand::Capability(c)] => Some(c as u32),
             _ => None,
@@ -125,13 +126,19 @@ impl Module {
         let glsl = module.ext_inst_imports.first().and_then(|i| i.result_id);
         let globals = &module.types_global_values;
         let defined = |id: Word| globals.iter().find(|i| i.result_id == Some(id));
+        let pointee = |pointer: &dr::Instruction| defined(pointer.operands.get(1)?.id_ref_any()?);
         let is_push = |i: &&dr::Instruction| {
             i.class.opcode == Op::Variable && i.operands.first() == Some(&Operand::StorageClass(StorageClass::PushConstant))
         };
         let push = globals.iter().find(is_push)?;
-        let pointer = defined(push.result_type?)?;
-        let block = defined(pointer.operands.get(1)?.id_ref_any()?)?;
-        let (base, members) = (push.result_id?, block.operands.len() as u32);
+        let mut block = pointee(defined(push.result_type?)?)?;
+        let only = block.operands.first().filter(|_| block.operands.len() == 1).and_then(|m| defined(m.id_ref_any()?));
+        let pointer = only.filter(|i| i.class.opcode == Op::TypePointer);
+        if let Some(pointer) = pointer {
+            block = pointee(pointer)?;
+        }
+        let (push, member) = (push.result_id?, (block.operands.len() as u32).checked_sub(1)?);
+        let pointer = pointer.and_then(|p| p.result_id);
         let main = module.entry_points.first()?.operands.get(1)?.id_ref_any()?;
         let mut b = Builder::new_from_module(module);
         let glsl = glsl.unwrap_or_else(|| b.ext_inst_import("GLSL.std.450"));
@@ -142,7 +149,7 @@ impl Module {
             types,
             constants: HashMap::new(),
             capabilities,
-            arguments: Arguments::Words { base, member: members.checked_sub(1)?, num_pointers: layout.outputs },
+            arguments: Arguments::Words { push, pointer, base: push, member, num_pointers },
             words: HashMap::new(),
             tables: HashMap::new(),
             interface: Vec::new(),
@@ -153,18 +160,25 @@ impl Module {
     }
 
     /// Empties a function and begins its body anew.
-    pub(super) fn begin_body(&mut self, function: usize, layout: &Layout) -> Built<()> {
+    pub(super) fn begin_body(&mut self, function: usize) -> Built<()> {
         if let Some(f) = self.b.module_mut().functions.get_mut(function) {
             f.blocks.clear();
         }
         self.b.select_function(Some(function))?;
         self.current = self.b.begin_block(None)?;
-        self.load_words(layout)
+        if let Arguments::Words { push, pointer: Some(pointer), member, num_pointers, .. } = self.arguments {
+            let base = self.load_member(push, StorageClass::PushConstant, 0, pointer, 8)?;
+            self.arguments = Arguments::Words { push, pointer: Some(pointer), base, member, num_pointers };
+        }
+        Ok(())
     }
 
     /// Ends the body with the function's result.
-    pub(super) fn end_body(&mut self, result: Word) -> Built<()> {
-        self.b.ret_value(result)?;
+    pub(super) fn end_body(&mut self, result: Option<Word>) -> Built<()> {
+        match result {
+            Some(result) => self.b.ret_value(result)?,
+            None => self.b.ret()?,
+        }
         self.b.select_function(None)
     }
 
@@ -244,19 +258,25 @@ impl Module {
     }
 
     /// An element of the array of words.
-    fn load_element(&mut self, base: Word, member: u32, element: u32) -> Built<Word> {
+    fn load_element(&mut self, base: Word, far: bool, member: u32, element: u32) -> Built<Word> {
+        let class = if far { StorageClass::PhysicalStorageBuffer } else { StorageClass::PushConstant };
         let ty = self.types.u32;
-        let pointer_type = self.b.type_pointer(None, StorageClass::PushConstant, ty);
+        let pointer_type = self.b.type_pointer(None, class, ty);
         let indices = [self.u32(member), self.u32(element)];
         let pointer = self.b.access_chain(pointer_type, None, base, indices)?;
-        self.b.load(ty, None, pointer, None, [])
+        match far {
+            true => self.b.load(ty, None, pointer, Some(MemoryAccess::ALIGNED), [Operand::LiteralBit32(4)]),
+            false => self.b.load(ty, None, pointer, None, []),
+        }
     }
 
     fn load_word(&mut self, word: u32) -> Built<Word> {
         let ty = self.types.u32;
         match self.arguments {
             Arguments::Block { base, class, num_pointers } => self.load_member(base, class, num_pointers + word, ty, 4),
-            Arguments::Words { base, member, num_pointers } => self.load_element(base, member, 2 * num_pointers + word),
+            Arguments::Words { pointer, base, member, num_pointers, .. } => {
+                self.load_element(base, pointer.is_some(), member, 2 * num_pointers + word)
+            }
         }
     }
 
@@ -267,9 +287,9 @@ impl Module {
                 let pointer = self.load_member(base, class, number, declared, 8)?;
                 if wanted == declared { Ok(pointer) } else { self.b.bitcast(wanted, None, pointer) }
             }
-            Arguments::Words { base, member, .. } => {
-                let low = self.load_element(base, member, 2 * number)?;
-                let high = self.load_element(base, member, 2 * number + 1)?;
+            Arguments::Words { pointer, base, member, .. } => {
+                let low = self.load_element(base, pointer.is_some(), member, 2 * number)?;
+                let high = self.load_element(base, pointer.is_some(), member, 2 * number + 1)?;
                 let both = self.b.composite_construct(self.types.uvec2, None, [low, high])?;
                 self.b.bitcast(wanted, None, both)
             }
@@ -436,6 +456,10 @@ impl Module {
 
     pub(super) fn less(&mut self, a: Word, b: Word) -> Built<Word> {
         self.b.u_less_than(self.types.bool, None, a, b)
+    }
+
+    pub(super) fn equal(&mut self, a: Word, b: Word) -> Built<Word> {
+        self.b.i_equal(self.types.bool, None, a, b)
     }
 
     /// Starts a new block.

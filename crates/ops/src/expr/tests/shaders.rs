@@ -8,6 +8,7 @@ use tfvk_device::DType;
 
 use super::programs;
 use crate::expr::plan::{Access, Variant};
+use crate::expr::spirv::{RowInput, RowPart, RowParts, RowPlace};
 use crate::expr::{Builder, Program, Value, spirv};
 
 /// Modules in files, checked many at a time: starting the tool costs more than its work.
@@ -136,6 +137,22 @@ fn grafts() {
                 v.add_words(&p, &variant, &spirv::graft(&kernel.spirv, &p, &variant).unwrap());
             }
         }
+    }
+    let types = [DType::F32, DType::BF16, DType::I64, DType::F32];
+    let p = Program::build("row", &types, &[], |_, x, _| Ok(vec![x[0] * x[1].cast(DType::F32) + x[3] + x[2].cast(DType::F32)]));
+    let p = p.unwrap();
+    for (far, lanes) in [("push", 1), ("memory", 1), ("push", 4), ("memory", 4)] {
+        let kernel = crate::shader::REDUCE_ROWS.get(&[DType::F32.into(), DType::F32.into(), far.into()]).unwrap();
+        let first = [RowPlace::Full, RowPlace::Column, RowPlace::One, RowPlace::Row].into_iter().enumerate();
+        let inputs: Vec<RowInput> = first.map(|(i, place)| RowInput::Operand(i, place)).collect();
+        let then = [&inputs[..3], &[RowInput::Result(0)]].concat();
+        let rows = [RowPlace::Row, RowPlace::Row, RowPlace::Row].into_iter().enumerate();
+        let row: Vec<RowInput> = rows.map(|(i, place)| RowInput::Operand(i, place)).chain([RowInput::Result(1)]).collect();
+        let part = |inputs, outputs| RowPart { program: &p, inputs, outputs };
+        let stages = vec![part(&inputs[..], &[][..]), part(&then, &[])];
+        let parts = RowParts { stages, full: Some(part(&then, &[4])), row: Some(part(&row, &[5])), lanes };
+        let variant = Variant { lanes: lanes as u8, rank: 0, access: smallvec![] };
+        v.add_words(&p, &variant, &spirv::graft_rows(&kernel.spirv, &parts).unwrap());
     }
     // What is no such kernel is refused.
     let p = Program::build("neg", &[DType::F32], &[], |_, x, _| Ok(vec![-x[0]])).unwrap();

@@ -5,6 +5,7 @@ from table import Tol, case, const, t, uniform
 
 DOUBLES = ("float32", "float64")
 COMPLEX = ("complex64", "complex128")
+NUMBERS = DOUBLES + COMPLEX
 NEAR = Tol("norm", 1e-10, 2e-4)
 SQUARES = (1, 2, 3, 7, 33, 130)
 
@@ -23,13 +24,13 @@ def positive(n, batch=()):
 def rows():
     for shape in ((5, 3), (3, 5), (4, 4), (2, 6, 4), (1, 1), (70, 40), (40, 200), (3, 0)):
         for full in (False, True):
-            yield case("Qr", DOUBLES, {"input": t(*shape)}, {"full_matrices": full}, tol=NEAR, tag=f"{shape} {full}", special=False)
-    yield case("Qr", DOUBLES, {"input": const([[0.0, 1.0], [0.0, 2.0], [0.0, 0.0]], None)}, {"full_matrices": False}, tol=NEAR, tag="zero column")
+            yield case("Qr", NUMBERS, {"input": t(*shape)}, {"full_matrices": full}, tol=NEAR, tag=f"{shape} {full}", special=False)
+    yield case("Qr", NUMBERS, {"input": const([[0.0, 1.0], [0.0, 2.0], [0.0, 0.0]], None)}, {"full_matrices": False}, tol=NEAR, tag="zero column")
 
 
 def large():
     """Beyond what one launch may loop on a software driver (`ops/loops.rs`)."""
-    yield case("Qr", DOUBLES, {"input": t(210, 200)}, {"full_matrices": False}, tol=NEAR, tag="large", special=False)
+    yield case("Qr", NUMBERS, {"input": t(210, 200)}, {"full_matrices": False}, tol=NEAR, tag="large", special=False)
     a, n = const(spread(330), None), 330
     yield case("MatrixInverse", ("float64",), {"input": a}, tol=NEAR, tag="large")
     yield case("Lu", ("float32",), {"input": a}, {"output_idx_type": "int32"}, tol=NEAR, tag="large")
@@ -41,23 +42,23 @@ def large():
 def squares():
     for n in SQUARES:
         a = const(spread(n), None)
-        yield case("MatrixInverse", DOUBLES, {"input": a}, {"adjoint": n % 2 == 0}, tol=NEAR, tag=str(n))
-        yield case("MatrixSolve", DOUBLES, {"matrix": a, "rhs": t(n, 4)}, {"adjoint": n % 2 == 0}, tol=NEAR, tag=str(n), special=False)
-        yield case("Lu", DOUBLES, {"input": a}, {"output_idx_type": "int32"}, tol=NEAR, tag=str(n))
-        yield case("Cholesky", DOUBLES, {"input": const(positive(n), None)}, tol=NEAR, tag=str(n))
-        yield case("LogMatrixDeterminant", DOUBLES, {"input": a}, tol=NEAR, tag=str(n))
+        yield case("MatrixInverse", NUMBERS, {"input": a}, {"adjoint": n % 2 == 0}, tol=NEAR, tag=str(n))
+        yield case("MatrixSolve", NUMBERS, {"matrix": a, "rhs": t(n, 4)}, {"adjoint": n % 2 == 0}, tol=NEAR, tag=str(n), special=False)
+        yield case("Lu", NUMBERS, {"input": a}, {"output_idx_type": "int32"}, tol=NEAR, tag=str(n))
+        yield case("Cholesky", NUMBERS, {"input": const(positive(n), None)}, tol=NEAR, tag=str(n))
+        yield case("LogMatrixDeterminant", NUMBERS, {"input": a}, tol=NEAR, tag=str(n))
         for lower in (False, True):
             for adjoint in (False, True):
                 inputs = {"matrix": const((np.asarray(spread(n)) * 0.1 + 2 * np.eye(n)).tolist(), None), "rhs": t(n, 3)}
-                yield case("MatrixTriangularSolve", DOUBLES, inputs, {"lower": lower, "adjoint": adjoint}, tol=NEAR, tag=f"{n} {lower} {adjoint}", special=False)
+                yield case("MatrixTriangularSolve", NUMBERS, inputs, {"lower": lower, "adjoint": adjoint}, tol=NEAR, tag=f"{n} {lower} {adjoint}", special=False)
         if n < 8:
-            yield case("MatrixDeterminant", DOUBLES, {"input": a}, tol=NEAR, tag=str(n))
+            yield case("MatrixDeterminant", NUMBERS, {"input": a}, tol=NEAR, tag=str(n))
     batch = const(spread(4, (2, 3)), None)
-    yield case("MatrixInverse", DOUBLES, {"input": batch}, tol=NEAR, tag="batch")
-    yield case("MatrixDeterminant", DOUBLES, {"input": batch}, tol=NEAR, tag="batch")
-    yield case("MatrixSolve", DOUBLES, {"matrix": batch, "rhs": t(2, 3, 4, 1)}, tol=NEAR, tag="batch", special=False)
-    yield case("Cholesky", DOUBLES, {"input": const(positive(5, (3,)), None)}, tol=NEAR, tag="batch")
-    yield case("MatrixTriangularSolve", DOUBLES, {"matrix": t(3, 4, 4, dist=uniform(0.5, 1.5)), "rhs": t(2, 1, 4, 2)}, {"lower": True, "adjoint": False}, tol=NEAR, tag="broadcast", special=False)
+    yield case("MatrixInverse", NUMBERS, {"input": batch}, tol=NEAR, tag="batch")
+    yield case("MatrixDeterminant", NUMBERS, {"input": batch}, tol=NEAR, tag="batch")
+    yield case("MatrixSolve", NUMBERS, {"matrix": batch, "rhs": t(2, 3, 4, 1)}, tol=NEAR, tag="batch", special=False)
+    yield case("Cholesky", NUMBERS, {"input": const(positive(5, (3,)), None)}, tol=NEAR, tag="batch")
+    yield case("MatrixTriangularSolve", NUMBERS, {"matrix": t(3, 4, 4, dist=uniform(0.5, 1.5)), "rhs": t(2, 1, 4, 2)}, {"lower": True, "adjoint": False}, tol=NEAR, tag="broadcast", special=False)
 
 
 def spectra():
@@ -95,4 +96,27 @@ def tridiagonal():
         yield case("TridiagonalSolve", DOUBLES[:1], {"diagonals": t(*diagonals), "rhs": t(*rhs)}, special=False, tag=tag, refused=True)
 
 
-CASES = [*rows(), *squares(), *large(), *spectra(), *tridiagonal()]
+def complexes():
+    """Matrices whose imaginary parts are not zero."""
+    r = np.random.default_rng(11)
+    for n in (1, 2, 5, 33):
+        a = r.normal(size=(2, n, n)) + 1j * r.normal(size=(2, n, n)) + 3 * np.sqrt(n) * np.exp(1j * r.uniform(0, 6, (2, n, 1))) * np.eye(n)[r.permutation(n)]
+        literal, rhs = const(a.tolist(), None), t(2, n, 3)
+        for adjoint in (False, True):
+            yield case("MatrixInverse", COMPLEX, {"input": literal}, {"adjoint": adjoint}, tol=NEAR, tag=f"complex {n} {adjoint}")
+            yield case("MatrixSolve", COMPLEX, {"matrix": literal, "rhs": rhs}, {"adjoint": adjoint}, tol=NEAR, tag=f"complex {n} {adjoint}", special=False)
+            for lower in (False, True):
+                inputs = {"matrix": const((a * 0.1 + 2 * np.eye(n)).tolist(), None), "rhs": rhs}
+                yield case("MatrixTriangularSolve", COMPLEX, inputs, {"lower": lower, "adjoint": adjoint}, tol=NEAR, tag=f"complex {n} {lower} {adjoint}", special=False)
+        yield case("Lu", COMPLEX, {"input": literal}, {"output_idx_type": "int32"}, tol=NEAR, tag=f"complex {n}")
+        yield case("LogMatrixDeterminant", COMPLEX, {"input": literal}, tol=NEAR, tag=f"complex {n}")
+        yield case("Cholesky", COMPLEX, {"input": const((a @ np.conj(np.swapaxes(a, -1, -2)) / n + np.eye(n)).tolist(), None)}, tol=NEAR, tag=f"complex {n}")
+        if n < 8:
+            yield case("MatrixDeterminant", COMPLEX, {"input": literal}, tol=NEAR, tag=f"complex {n}")
+    for shape in ((5, 3), (3, 5), (2, 4, 4), (1, 1), (40, 17)):
+        z = const((r.normal(size=shape) + 1j * r.normal(size=shape)).tolist(), None)
+        for full in (False, True):
+            yield case("Qr", COMPLEX, {"input": z}, {"full_matrices": full}, tol=NEAR, tag=f"complex {shape} {full}")
+
+
+CASES = [*complexes(), *rows(), *squares(), *large(), *spectra(), *tridiagonal()]

@@ -4,6 +4,7 @@ use smallvec::smallvec;
 use tfvk_device::{Args, DType, Error, Result, Shape, Tensor};
 
 use crate::array::{copy_all, count, fill_bits, threads};
+use crate::loops;
 use crate::sort::{read_u32, sort};
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
 
@@ -79,6 +80,7 @@ impl OpKernel for Suppression {
             return fill_bits(ctx, &found, &[0; 16]);
         }
         let most = most.min(n);
+        loops::check(ctx, (most as u64 + 1) * (n as u64).div_ceil(128), "a selection")?;
         let selected = if self.padded { ctx.output(0)? } else { ctx.temp(DType::I32, [most])? };
         self.select(ctx, [n, most], &selected, &found)?;
         if self.padded {

@@ -1,7 +1,11 @@
 // Cholesky factors of matrices [n, n], a workgroup each, in place; only the lower triangle is read. A matrix that is not
 // positive definite becomes NaN.
-// variants: T = f32 f64
+// variants: T = f32; R = f32
+// variants: T = f64; R = f64
+// variants: T = c64; R = f32
+// variants: T = c128; R = f64
 #include "prelude.glsl"
+#include "number.glsl"
 
 PUSH_ARGS {
     READ_WRITE(T, a);
@@ -9,13 +13,13 @@ PUSH_ARGS {
     uint first, end; // the steps that this launch does
 } args;
 
-#if T_ID == DT_f64
+#if R_ID == DT_f64
 #define NOT_A_NUMBER NAN_F64
 #else
 #define NOT_A_NUMBER NAN_F32
 #endif
 
-shared T pivot;
+shared R pivot;
 
 void main() {
     uint b = group_index(), t = thread_index(), n = args.n;
@@ -25,12 +29,12 @@ void main() {
         memoryBarrierBuffer();
         barrier();
         if (t == 0) {
-            T d = LOAD_OUT(T, a, k * n + k);
-            pivot = d > T(0) ? sqrt(d) : NOT_A_NUMBER;
-            STORE(T, a, k * n + k, pivot);
+            R d = real_part(LOAD_OUT(T, a, k * n + k));
+            pivot = d > R(0) ? sqrt(d) : NOT_A_NUMBER;
+            STORE(T, a, k * n + k, of_real(pivot));
         }
         barrier();
-        T d = pivot;
+        R d = pivot;
         for (uint i = k + 1 + t; i < n; i += group_size()) {
             STORE(T, a, i * n + k, LOAD_OUT(T, a, i * n + k) / d);
             STORE(T, a, k * n + i, T(0));
@@ -38,8 +42,8 @@ void main() {
         memoryBarrierBuffer();
         barrier();
         for (uint j = k + 1 + t; j < n; j += group_size()) {
-            T factor = LOAD_OUT(T, a, j * n + k);
-            for (uint i = j; i < n; i++) STORE(T, a, i * n + j, LOAD_OUT(T, a, i * n + j) - LOAD_OUT(T, a, i * n + k) * factor);
+            T factor = conjugate(LOAD_OUT(T, a, j * n + k));
+            for (uint i = j; i < n; i++) STORE(T, a, i * n + j, LOAD_OUT(T, a, i * n + j) - product(LOAD_OUT(T, a, i * n + k), factor));
         }
     }
 }

@@ -3,8 +3,9 @@
 use smallvec::smallvec;
 use tfvk_device::{Args, DType, Result, Shape, Tensor};
 
-use super::{THREADS, batch_shape, square};
+use super::{THREADS, batch_shape, square, turns};
 use crate::array::fill_bits;
+use crate::loops;
 use crate::shader::Value;
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
 
@@ -63,6 +64,8 @@ impl OpKernel for SelfAdjointEig {
         if x.num_elements() == 0 {
             return Ok(());
         }
+        let n = u64::from(m.rows);
+        loops::check(ctx, 2 * turns(n * n), "a matrix's start")?;
         let all = [i64::from(m.batch), i64::from(m.rows), i64::from(m.rows)];
         let (a, b) = (ctx.temp(self.dtype, all)?, ctx.temp(self.dtype, all)?);
         let turned = if self.vectors { Some(ctx.temp(self.dtype, all)?) } else { None };

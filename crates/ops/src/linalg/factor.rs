@@ -3,7 +3,8 @@
 use smallvec::smallvec;
 use tfvk_device::{Args, DType, Kernel, Result, Shape, Tensor};
 
-use super::{Matrices, THREADS, batch_shape, square, turns};
+use super::eig::real;
+use super::{Matrices, THREADS, batch_shape, number, square, turns};
 use crate::copy::copy_bytes;
 use crate::loops;
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
@@ -17,8 +18,8 @@ fn copied(ctx: &Compute<'_>, from: &Tensor, to: &Tensor) -> Result<()> {
 }
 
 /// Factors the matrices in `a` in place; `from` (int32 [batch, n]) gets the row that each row came from.
-pub(super) fn factor(ctx: &Compute<'_>, a: &Tensor, from: &Tensor, m: Matrices, transposed: bool) -> Result<()> {
-    let kernel = shader::LU.get(&[a.dtype.into()])?;
+pub(super) fn factor(ctx: &Compute<'_>, a: &Tensor, from: &Tensor, m: Matrices, adjoint: bool) -> Result<()> {
+    let kernel = shader::LU.get(&number(a.dtype))?;
     let n = u64::from(m.rows);
     let cost = |k: u32| {
         let left = n - u64::from(k);
@@ -27,25 +28,25 @@ pub(super) fn factor(ctx: &Compute<'_>, a: &Tensor, from: &Tensor, m: Matrices, 
     };
     for (first, end) in loops::ranges(loops::limit(ctx.device().adapter()), m.rows, cost)? {
         let mut args = Args::new();
-        args.read_write(a)?.read_write(from)?.u32(m.batch).u32(m.rows).u32(u32::from(transposed)).u32(first).u32(end);
+        args.read_write(a)?.read_write(from)?.u32(m.batch).u32(m.rows).u32(u32::from(adjoint)).u32(first).u32(end);
         ctx.stream().launch_linear(kernel, &[THREADS, 1, 1], &args, u64::from(m.batch))?;
     }
     Ok(())
 }
 
 /// LU factors and rows of `a`, in scratch memory.
-pub(super) fn factored(ctx: &mut Compute<'_>, a: &Tensor, m: Matrices, transposed: bool) -> Result<(Tensor, Tensor)> {
+pub(super) fn factored(ctx: &mut Compute<'_>, a: &Tensor, m: Matrices, adjoint: bool) -> Result<(Tensor, Tensor)> {
     let lu = ctx.temp(a.dtype, a.shape.clone())?;
     let from = ctx.temp(DType::I32, Shape::from([i64::from(m.batch), i64::from(m.rows)]))?;
     copied(ctx, a, &lu)?;
-    factor(ctx, &lu, &from, m, transposed)?;
+    factor(ctx, &lu, &from, m, adjoint)?;
     Ok((lu, from))
 }
 
 struct Cholesky(&'static Kernel);
 
 pub(super) fn cholesky(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
-    Ok(Box::new(Cholesky(shader::CHOLESKY.get(&[node.dtype("T")?.into()])?)))
+    Ok(Box::new(Cholesky(shader::CHOLESKY.get(&number(node.dtype("T")?))?)))
 }
 
 impl OpKernel for Cholesky {
@@ -113,7 +114,7 @@ impl OpKernel for Determinant {
         let a = ctx.input(0)?;
         let m = square(&a.shape, "input")?;
         let (lu, from) = factored(ctx, &a, m, false)?;
-        let kernel = shader::DETERMINANT.get(&[a.dtype.into(), if self.log { "log" } else { "value" }.into()])?;
+        let kernel = shader::DETERMINANT.get(&[a.dtype.into(), real(a.dtype).into(), if self.log { "log" } else { "value" }.into()])?;
         let mut args = Args::new();
         args.read(&lu)?.read(&from)?.write(&ctx.output(0)?)?;
         if self.log {

@@ -1,6 +1,10 @@
 // LU factors of matrices [n, n] with partial pivoting, a workgroup each, in place; and the row that each row came from.
-// variants: T = f32 f64
+// variants: T = f32; R = f32
+// variants: T = f64; R = f64
+// variants: T = c64; R = f32
+// variants: T = c128; R = f64
 #include "prelude.glsl"
+#include "number.glsl"
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Ints { int v[]; };
 
@@ -8,11 +12,11 @@ PUSH_ARGS {
     READ_WRITE(T, a);
     Ints from; // [batch, n]
     uint batch, n;
-    uint transposed; // a is read as its transpose (and left so)
+    uint adjoint; // a is read as its conjugate transpose (and left so)
     uint first, end; // the steps that this launch does
 } args;
 
-shared T best[128];
+shared R best[128];
 shared uint where[128];
 
 void swap(T_Out a, uint i, uint j) {
@@ -28,19 +32,22 @@ void main() {
     if (args.first == 0) {
         for (uint i = t; i < n; i += group_size()) args.from.v[b * n + i] = int(i);
     }
-    if (args.first == 0 && args.transposed != 0) {
+    if (args.first == 0 && args.adjoint != 0) {
         for (uint i = t; i < n * n; i += group_size()) {
-            uint row = i / n, column = i % n;
-            if (row < column) swap(a, i, column * n + row);
+            uint row = i / n, column = i % n, mirrored = column * n + row;
+            if (row > column) continue;
+            T x = LOAD_OUT(T, a, i), y = LOAD_OUT(T, a, mirrored);
+            STORE(T, a, i, conjugate(y));
+            STORE(T, a, mirrored, conjugate(x));
         }
     }
     for (uint k = args.first; k < args.end; k++) {
         memoryBarrierBuffer();
         barrier();
-        T top = T(-1);
+        R top = R(-1);
         uint at = k;
         for (uint i = k + t; i < n; i += group_size()) {
-            T x = abs(LOAD_OUT(T, a, i * n + k));
+            R x = magnitude(LOAD_OUT(T, a, i * n + k));
             if (x > top) {
                 top = x;
                 at = i;
@@ -69,13 +76,13 @@ void main() {
         barrier();
         T d = LOAD_OUT(T, a, k * n + k);
         if (d == T(0)) continue;
-        for (uint i = k + 1 + t; i < n; i += group_size()) STORE(T, a, i * n + k, LOAD_OUT(T, a, i * n + k) / d);
+        for (uint i = k + 1 + t; i < n; i += group_size()) STORE(T, a, i * n + k, quotient(LOAD_OUT(T, a, i * n + k), d));
         memoryBarrierBuffer();
         barrier();
         uint left = n - k - 1;
         for (uint x = t; x < left * left; x += group_size()) {
             uint i = k + 1 + x / left, j = k + 1 + x % left;
-            STORE(T, a, i * n + j, LOAD_OUT(T, a, i * n + j) - LOAD_OUT(T, a, i * n + k) * LOAD_OUT(T, a, k * n + j));
+            STORE(T, a, i * n + j, LOAD_OUT(T, a, i * n + j) - product(LOAD_OUT(T, a, i * n + k), LOAD_OUT(T, a, k * n + j)));
         }
     }
 }

@@ -11,6 +11,7 @@ mod tridiagonal;
 
 use tfvk_device::{DType, Error, Result, Shape};
 
+use crate::shader::Value;
 use crate::{KernelDef, TypeConstraint, t};
 
 /// Threads of a workgroup; the shaders' shared arrays have as many elements.
@@ -18,22 +19,22 @@ const THREADS: u32 = 128;
 
 const T: &[TypeConstraint] = &[t("T", &[DType::F32, DType::F64])];
 const NUMBERS: &[TypeConstraint] = &[t("T", &[DType::F32, DType::F64, DType::C64, DType::C128])];
-const LU: &[TypeConstraint] = &[t("T", &[DType::F32, DType::F64]), t("output_idx_type", &[DType::I32])];
+const LU: &[TypeConstraint] = &[t("T", &[DType::F32, DType::F64, DType::C64, DType::C128]), t("output_idx_type", &[DType::I32])];
 
 /// The family's kernels.
 pub const KERNELS: &[KernelDef] = &[
-    KernelDef::kernel("Qr", T, qr::make),
+    KernelDef::kernel("Qr", NUMBERS, qr::make),
     KernelDef::kernel("SelfAdjointEigV2", NUMBERS, eig::make),
     KernelDef::kernel("Svd", T, svd::make),
     KernelDef::kernel("TridiagonalSolve", NUMBERS, tridiagonal::solve),
     KernelDef::kernel("TridiagonalMatMul", NUMBERS, tridiagonal::product),
-    KernelDef::kernel("Cholesky", T, factor::cholesky),
+    KernelDef::kernel("Cholesky", NUMBERS, factor::cholesky),
     KernelDef::kernel("Lu", LU, factor::lu),
-    KernelDef::kernel("MatrixDeterminant", T, factor::determinant),
-    KernelDef::kernel("LogMatrixDeterminant", T, factor::log_determinant),
-    KernelDef::kernel("MatrixInverse", T, solve::inverse),
-    KernelDef::kernel("MatrixSolve", T, solve::solve),
-    KernelDef::kernel("MatrixTriangularSolve", T, solve::triangular),
+    KernelDef::kernel("MatrixDeterminant", NUMBERS, factor::determinant),
+    KernelDef::kernel("LogMatrixDeterminant", NUMBERS, factor::log_determinant),
+    KernelDef::kernel("MatrixInverse", NUMBERS, solve::inverse),
+    KernelDef::kernel("MatrixSolve", NUMBERS, solve::solve),
+    KernelDef::kernel("MatrixTriangularSolve", NUMBERS, solve::triangular),
 ];
 
 /// How often each thread of a workgroup goes round a loop over `n` elements.
@@ -47,6 +48,11 @@ struct Matrices {
     batch: u32,
     rows: u32,
     columns: u32,
+}
+
+/// The first parameters of this family's shaders: the type of the elements, and of their parts.
+fn number(dtype: DType) -> [Value; 2] {
+    [dtype.into(), eig::real(dtype).into()]
 }
 
 /// Splits a shape into its batch and its two inner dimensions.

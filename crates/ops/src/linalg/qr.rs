@@ -3,7 +3,7 @@
 use smallvec::smallvec;
 use tfvk_device::{Args, Kernel, Result, Shape, Tensor};
 
-use super::{Matrices, THREADS, batch_shape, matrices, turns};
+use super::{Matrices, THREADS, batch_shape, matrices, number, turns};
 use crate::copy::copy_bytes;
 use crate::loops;
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
@@ -14,7 +14,7 @@ struct Qr {
 }
 
 pub(super) fn make(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
-    let kernel = shader::QR.get(&[node.dtype("T")?.into()])?;
+    let kernel = shader::QR.get(&number(node.dtype("T")?))?;
     Ok(Box::new(Qr { kernel, full: node.bool("full_matrices")? }))
 }
 
@@ -44,7 +44,7 @@ impl OpKernel for Qr {
 /// Factors the matrices in `a`, which is destroyed, to `q` [batch, rows, inner] and `r` [batch, inner, columns]; `tau` is scratch,
 /// [batch, least of rows and columns].
 pub(super) fn factor(ctx: &Compute<'_>, a: &Tensor, tau: &Tensor, q: &Tensor, r: &Tensor, m: Matrices, inner: u32) -> Result<()> {
-    launch(ctx, shader::QR.get(&[a.dtype.into()])?, [a, tau, q, r], m, inner)
+    launch(ctx, shader::QR.get(&number(a.dtype))?, [a, tau, q, r], m, inner)
 }
 
 fn launch(ctx: &Compute<'_>, kernel: &Kernel, [a, tau, q, r]: [&Tensor; 4], m: Matrices, inner: u32) -> Result<()> {

@@ -4,7 +4,7 @@ use smallvec::smallvec;
 use tfvk_device::{Args, Error, Result, Shape, Tensor};
 
 use super::factor::factored;
-use super::{Matrices, THREADS, batch_shape, matrices, square, turns};
+use super::{Matrices, THREADS, batch_shape, matrices, number, square, turns};
 use crate::loops;
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
 
@@ -12,7 +12,7 @@ use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, sh
 struct Triangle<'a> {
     a: &'a Tensor,
     lower: bool,
-    transposed: bool,
+    adjoint: bool,
     unit: bool,
 }
 
@@ -32,9 +32,9 @@ fn substitute(ctx: &Compute<'_>, triangle: &Triangle<'_>, start: &Start<'_>, x: 
         let left = u64::from(m.rows - s);
         4 + turns(columns) + turns(left * columns) + if s == 0 { turns(u64::from(m.rows) * columns) } else { 0 }
     };
-    let flags = [triangle.lower, triangle.transposed, triangle.unit].map(u32::from);
+    let flags = [triangle.lower, triangle.adjoint, triangle.unit].map(u32::from);
     let constants = [THREADS, 1, 1, flags[0], flags[1], flags[2]];
-    let kernel = shader::TRIANGULAR.get(&[x.dtype.into()])?;
+    let kernel = shader::TRIANGULAR.get(&number(x.dtype))?;
     for (first, end) in loops::ranges(loops::limit(ctx.device().adapter()), m.rows, cost)? {
         let mut args = Args::new();
         args.read(triangle.a)?;
@@ -59,8 +59,8 @@ fn solve_by_lu(ctx: &mut Compute<'_>, a: &Tensor, rhs: Option<&Tensor>, x: &Tens
         Some(rhs) => Start::Rows(rhs, Some(&from)),
         None => Start::Identity(&from),
     };
-    substitute(ctx, &Triangle { a: &lu, lower: true, transposed: false, unit: true }, &start, x, m)?;
-    substitute(ctx, &Triangle { a: &lu, lower: false, transposed: false, unit: false }, &Start::InPlace, x, m)
+    substitute(ctx, &Triangle { a: &lu, lower: true, adjoint: false, unit: true }, &start, x, m)?;
+    substitute(ctx, &Triangle { a: &lu, lower: false, adjoint: false, unit: false }, &Start::InPlace, x, m)
 }
 
 struct Inverse {
@@ -150,7 +150,7 @@ impl OpKernel for Triangular {
 
 impl Triangular {
     fn launch(&self, ctx: &Compute<'_>, a: &Tensor, rhs: &Tensor, x: &Tensor, m: Matrices) -> Result<()> {
-        let triangle = Triangle { a, lower: self.lower, transposed: self.adjoint, unit: false };
+        let triangle = Triangle { a, lower: self.lower, adjoint: self.adjoint, unit: false };
         substitute(ctx, &triangle, &Start::Rows(rhs, None), x, m)
     }
 }

@@ -4,8 +4,9 @@ use smallvec::smallvec;
 use tfvk_device::{Args, DType, Result, Shape, Tensor};
 
 use super::eig::{epsilon, optional, put_real, sweeps};
-use super::{Matrices, THREADS, batch_shape, matrices};
+use super::{Matrices, THREADS, batch_shape, matrices, turns};
 use crate::array::fill_bits;
+use crate::loops;
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
 
 struct Svd {
@@ -40,6 +41,7 @@ impl OpKernel for Svd {
             fill_bits(ctx, &u, &[0; 16])?;
             fill_bits(ctx, &v, &[0; 16])?;
         }
+        loops::check(ctx, 3 * turns(u64::from(m.rows) * u64::from(m.columns)), "a matrix's start")?;
         let tall = m.rows >= m.columns;
         let (length, n) = (m.rows.max(m.columns), m.rows.min(m.columns));
         if m.batch == 0 || length == 0 {

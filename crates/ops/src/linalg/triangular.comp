@@ -1,6 +1,10 @@
 // Solves triangular systems [n, n] in place for right-hand sides [n, columns], a workgroup each.
-// variants: T = f32 f64
+// variants: T = f32; R = f32
+// variants: T = f64; R = f64
+// variants: T = c64; R = f32
+// variants: T = c128; R = f64
 #include "prelude.glsl"
+#include "number.glsl"
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Ints { int v[]; };
 
@@ -15,11 +19,11 @@ PUSH_ARGS {
 } args;
 
 layout(constant_id = 3) const uint LOWER = 0;
-layout(constant_id = 4) const uint TRANSPOSED = 0;
+layout(constant_id = 4) const uint ADJOINT = 0;
 layout(constant_id = 5) const uint UNIT = 0; // the diagonal is one
 
 T entry(T_In a, uint i, uint j) {
-    return LOAD(T, a, TRANSPOSED != 0 ? j * args.n + i : i * args.n + j);
+    return ADJOINT != 0 ? conjugate(LOAD(T, a, j * args.n + i)) : LOAD(T, a, i * args.n + j);
 }
 
 void main() {
@@ -31,20 +35,20 @@ void main() {
         for (uint i = t; i < n * columns; i += group_size()) {
             uint row = i / columns, column = i % columns;
             if (!IS_NULL(args.from)) row = uint(args.from.v[b * n + row]);
-            T v = T(row == column ? 1 : 0);
+            T v = of_real(R(row == column ? 1 : 0));
             if (!IS_NULL(args.rhs)) v = LOAD(T, AT(T, args.rhs, b, n * columns), row * columns + column);
             STORE(T, x, i, v);
         }
     }
     // Transposing turns lower into upper.
-    bool down = (LOWER != 0) != (TRANSPOSED != 0);
+    bool down = (LOWER != 0) != (ADJOINT != 0);
     for (uint s = args.first; s < args.end; s++) {
         uint k = down ? s : n - 1 - s;
         memoryBarrierBuffer();
         barrier();
         if (UNIT == 0) {
             T d = entry(a, k, k);
-            for (uint c = t; c < columns; c += group_size()) STORE(T, x, k * columns + c, LOAD_OUT(T, x, k * columns + c) / d);
+            for (uint c = t; c < columns; c += group_size()) STORE(T, x, k * columns + c, quotient(LOAD_OUT(T, x, k * columns + c), d));
             memoryBarrierBuffer();
             barrier();
         }
@@ -52,7 +56,7 @@ void main() {
         for (uint i = t; i < left * columns; i += group_size()) {
             uint row = i / columns, c = i % columns;
             row = down ? k + 1 + row : row;
-            T v = LOAD_OUT(T, x, row * columns + c) - entry(a, row, k) * LOAD_OUT(T, x, k * columns + c);
+            T v = LOAD_OUT(T, x, row * columns + c) - product(entry(a, row, k), LOAD_OUT(T, x, k * columns + c));
             STORE(T, x, row * columns + c, v);
         }
     }

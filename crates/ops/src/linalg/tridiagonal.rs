@@ -5,6 +5,7 @@ use tfvk_device::{Args, DType, Error, Result, Shape, Tensor};
 
 use super::eig::{optional, real};
 use super::{Matrices, THREADS, matrices};
+use crate::loops;
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
 
 struct Solve {
@@ -50,6 +51,7 @@ impl OpKernel for Solve {
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
         let (d, b, x) = (ctx.input(0)?, ctx.input(1)?, ctx.output(0)?);
         let m = matrices(&b.shape, "rhs")?;
+        loops::check(ctx, 2 * u64::from(m.rows), "a tridiagonal system")?;
         let factors = ctx.temp(self.dtype, [i64::from(m.batch), 5, i64::from(m.rows)])?;
         for (kind, threads) in [("factor", u64::from(m.batch)), ("solve", u64::from(m.batch) * u64::from(m.columns))] {
             launch(ctx, kind, [Some(&d), None, None, Some(&b), Some(&factors)], &x, m, self.pivoting, threads)?;

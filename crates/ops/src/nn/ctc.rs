@@ -4,6 +4,7 @@
 use smallvec::smallvec;
 use tfvk_device::{Args, DType, Error, Result, Shape, Tensor};
 
+use crate::loops;
 use crate::{Compute, Inputs, KernelDef, OpKernel, OpKernelConstruction, Output, Outputs, shader, t};
 
 const HOST: &[&str] = &["labels_indices", "labels_values", "sequence_length"];
@@ -188,6 +189,7 @@ impl OpKernel for Ctc {
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
         let [time, batch, classes] = sizes(&ctx.inputs())?;
         let (plan, most) = self.plan(&ctx.inputs(), [time, batch, classes])?;
+        loops::check(ctx, (time * (most.div_ceil(THREADS as usize) + 1)).max(2 * classes.div_ceil(THREADS as usize)) as u64, "sequences")?;
         let x = ctx.input(0)?;
         let dtype = x.dtype;
         let states = [batch as i64, time as i64, most as i64];

@@ -98,7 +98,7 @@ def segments():
 
 def sparse_products():
     kinds = FLOATS + ("complex64", "complex128")
-    for rows, inner, columns, n in ((3, 4, 5, 7), (1, 1, 1, 1), (50, 40, 33, 300), (7, 9, 0, 5), (5, 6, 3, 0), (300, 2, 1, 5000), (2, 300, 70, 5000)):
+    for rows, inner, columns, n in ((3, 4, 5, 7), (1, 1, 1, 1), (50, 40, 33, 300), (7, 9, 0, 5), (5, 6, 3, 0), (300, 2, 1, 5000), (2, 300, 70, 5000), (2, 3, 1, 200000)):
         r = np.random.default_rng(n)
         # Unordered, and some places twice.
         places = np.stack([r.integers(0, rows, n), r.integers(0, inner, n)], 1)

@@ -14,10 +14,11 @@ PUSH_ARGS {
     Indices indices; // [n, 2]
     READ(T, values); // [n]
     READ(T, b);      // [inner, columns], or its adjoint
-    WRITE(T, y);     // [rows, columns]
+    READ_WRITE(T, y); // [rows, columns]
     Words keys;      // rows in order; keys: those to write
     Words order;
     uint n, rows, inner, columns;
+    uint first, end; // the positions that this launch adds up
 } args;
 
 #if KIND == KIND_keys
@@ -62,8 +63,9 @@ uint first_of(uint row) {
 void main() {
     uint i = global_index(), row = i / args.columns, column = i % args.columns;
     if (row >= args.rows) return;
-    T sum = T(0);
-    for (uint at = first_of(row); at < args.n && args.keys.v[at] == row; at++) {
+    T_Out y = AT_OUT(T, args.y, row, args.columns);
+    T sum = args.first == 0 ? T(0) : LOAD_OUT(T, y, column);
+    for (uint at = max(first_of(row), args.first); at < args.end && args.keys.v[at] == row; at++) {
         uint from = args.order.v[at];
         int k = load_index(args.indices, 2 * from + 1 - ADJOINT_A);
         if (k < 0 || k >= int(args.inner)) {
@@ -73,6 +75,6 @@ void main() {
         T b = ADJOINT_B != 0 ? LOAD(T, AT(T, args.b, column, args.inner), k) : LOAD(T, AT(T, args.b, k, args.columns), column);
         sum += times(LOAD(T, args.values, from), b);
     }
-    STORE(T, AT_OUT(T, args.y, row, args.columns), column, sum);
+    STORE(T, y, column, sum);
 }
 #endif

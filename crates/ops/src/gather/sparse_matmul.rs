@@ -7,6 +7,7 @@ use tfvk_device::{Args, DType, Error, Result, Shape};
 use super::gather::index_word;
 use super::segment::sorted;
 use crate::array::{count, fill_bits, threads};
+use crate::loops;
 use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
 
 struct SparseMatMul {
@@ -75,31 +76,35 @@ impl OpKernel for SparseMatMul {
         let keys = ctx.temp(DType::U32, [i64::from(n)])?;
         let width = threads(ctx);
         let ix = index_word(indices.dtype)?;
-        let launch = |ctx: &Compute<'_>, kind: &'static str, keys: &_, order: Option<&_>, threads: u32| -> Result<()> {
-            let mut args = Args::new();
-            args.read(&indices)?.read(&values)?;
-            if b.num_elements() == 0 {
-                args.null()
-            } else {
-                args.read(&b)?
+        let launch =
+            |ctx: &Compute<'_>, kind: &'static str, keys: &_, order: Option<&_>, range: (u32, u32), threads: u32| -> Result<()> {
+                let mut args = Args::new();
+                args.read(&indices)?.read(&values)?;
+                if b.num_elements() == 0 {
+                    args.null()
+                } else {
+                    args.read(&b)?
+                };
+                args.read_write(&y)?;
+                if order.is_some() {
+                    args.read(keys)?
+                } else {
+                    args.write(keys)?
+                };
+                match order {
+                    Some(order) => args.read(order)?,
+                    None => args.null(),
+                };
+                args.u32(n).u32(rows as u32).u32(inner as u32).u32(columns as u32).u32(range.0).u32(range.1);
+                let kernel = shader::SPARSE_MATMUL.get(&[y.dtype.into(), ix.into(), kind.into()])?;
+                let constants = [width, 1, 1, u32::from(self.adjoint_a), u32::from(self.adjoint_b)];
+                ctx.stream().launch_linear(kernel, &constants, &args, threads.div_ceil(width).into())
             };
-            args.write(&y)?;
-            if order.is_some() {
-                args.read(keys)?
-            } else {
-                args.write(keys)?
-            };
-            match order {
-                Some(order) => args.read(order)?,
-                None => args.null(),
-            };
-            args.u32(n).u32(rows as u32).u32(inner as u32).u32(columns as u32);
-            let kernel = shader::SPARSE_MATMUL.get(&[y.dtype.into(), ix.into(), kind.into()])?;
-            let constants = [width, 1, 1, u32::from(self.adjoint_a), u32::from(self.adjoint_b)];
-            ctx.stream().launch_linear(kernel, &constants, &args, threads.div_ceil(width).into())
-        };
-        launch(ctx, "keys", &keys, None, n)?;
+        launch(ctx, "keys", &keys, None, (0, n), n)?;
         let found = sorted(ctx, &keys, rows)?;
-        launch(ctx, "product", &found.keys, Some(&found.order), elements)
+        // A row may have any number of elements; nothing says how many.
+        let room = loops::limit(ctx.device().adapter());
+        let mut ranges = loops::ranges(room, n, |_| 1)?.into_iter();
+        ranges.try_for_each(|range| launch(ctx, "product", &found.keys, Some(&found.order), range, elements))
     }
 }

@@ -114,7 +114,8 @@ impl OpKernel for Determinant {
         let a = ctx.input(0)?;
         let m = square(&a.shape, "input")?;
         let (lu, from) = factored(ctx, &a, m, false)?;
-        let kernel = shader::DETERMINANT.get(&[a.dtype.into(), real(a.dtype).into(), if self.log { "log" } else { "value" }.into()])?;
+        let kernel =
+            shader::DETERMINANT.get(&[a.dtype.into(), real(a.dtype).into(), if self.log { "log" } else { "value" }.into()])?;
         let mut args = Args::new();
         args.read(&lu)?.read(&from)?.write(&ctx.output(0)?)?;
         if self.log {

@@ -189,7 +189,11 @@ impl OpKernel for Ctc {
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
         let [time, batch, classes] = sizes(&ctx.inputs())?;
         let (plan, most) = self.plan(&ctx.inputs(), [time, batch, classes])?;
-        loops::check(ctx, (time * (most.div_ceil(THREADS as usize) + 1)).max(2 * classes.div_ceil(THREADS as usize)) as u64, "sequences")?;
+        loops::check(
+            ctx,
+            (time * (most.div_ceil(THREADS as usize) + 1)).max(2 * classes.div_ceil(THREADS as usize)) as u64,
+            "sequences",
+        )?;
         let x = ctx.input(0)?;
         let dtype = x.dtype;
         let states = [batch as i64, time as i64, most as i64];

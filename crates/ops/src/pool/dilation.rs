@@ -119,7 +119,11 @@ impl OpKernel for Dilation {
         if gradient.num_elements() == 0 || x.num_elements() == 0 {
             return crate::array::fill_bits(ctx, &y, &[0; 16]);
         }
-        loops::check(ctx, (gradient.num_elements() / s.channels.max(1)) as u64 / u64::from(THREADS) + 16, "the gradient of a filter")?;
+        loops::check(
+            ctx,
+            (gradient.num_elements() / s.channels.max(1)) as u64 / u64::from(THREADS) + 16,
+            "the gradient of a filter",
+        )?;
         let winners = ctx.temp(DType::U32, gradient.shape.clone())?;
         self.launch(ctx, "winner", &s, [&x, &filter, &y], Some(&winners), per_thread(count(&gradient.shape)?))?;
         let (kind, groups) = match self.wanted {

@@ -7,7 +7,7 @@
 //   filter gradient taps and in channels x out channels,   pixels         input      gradient
 // The host describes any of them by where a pixel's window starts and how far a tap is from there; of a strided input
 // gradient one launch makes the pixels that see the same taps.
-// variants: TC = f16 bf16; TILE = 256 128 96 64; UNITS = matrix
+// variants: TC = f16 bf16; TILE = 256 257 128 131 98 96 162 64; UNITS = matrix
 // variants: TC = f16 bf16; TILE = 64; UNITS = none
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -23,6 +23,11 @@
 layout(constant_id = 3) const uint PASS = FORWARD;
 // Whether the result's pixels lie apart (of a strided input gradient).
 layout(constant_id = 4) const bool APART = false;
+// Whether K runs over the taps of a step of channels before the next such step, not over all channels of a tap: what
+// neighbouring taps share stays in cache. Channels must be whole steps.
+layout(constant_id = 5) const bool TAPS_FIRST = false;
+// How much of a tap's last eight channels counts: the rest need not be zeros.
+layout(constant_id = 6) const uint LAST_EIGHT = 8;
 // Sums of parts of K go to partial results, each laid out as the result is.
 layout(constant_id = 10) const bool PARTS = false;
 layout(constant_id = 18) const float ALPHA = 0;
@@ -91,12 +96,14 @@ struct Tap {
     uint number;
     uint channel;
 };
+Tap tap_at(uint row, uint column, uint channel) {
+    uint number = (args.filter_taps & 0xffffu) + row * (args.filter_taps >> 16) + column * args.filter_tap_step;
+    return Tap(ivec2(row, column) * pair(args.tap_step), number, channel);
+}
 Tap tap_of(uint k) {
     uint tap = divide(k, args.tap_channels);
     uint row = divide(tap, args.taps_w);
-    uint column = tap - row * divisor(args.taps_w);
-    uint number = (args.filter_taps & 0xffffu) + row * (args.filter_taps >> 16) + column * args.filter_tap_step;
-    return Tap(ivec2(row, column) * pair(args.tap_step), number, k - tap * divisor(args.tap_channels));
+    return tap_at(row, tap - row * divisor(args.taps_w), k - tap * divisor(args.tap_channels));
 }
 
 // What a slot's eight of A are gathered from does not change from step to step: the pixel, or, of filter gradients, the tap,
@@ -132,12 +139,35 @@ void find_slots() {
     }
 }
 
+// If TAPS_FIRST: row and column of the step's tap, and its first channel.
+uvec3 step_at;
+uint tap_rows;
+
+// To the step before the one from k0 on.
+void find_step(uint k0) {
+    uint taps = divide(args.k, args.tap_channels);
+    tap_rows = divide(taps, args.taps_w);
+    uint chunk = k0 / BK / taps;
+    uint tap = k0 / BK - chunk * taps;
+    uint row = divide(tap, args.taps_w);
+    step_at = uvec3(row, tap - row * divisor(args.taps_w) - 1, chunk * BK);
+}
+
+void next_step() {
+    if (++step_at.y == divisor(args.taps_w)) step_at.xy = uvec2(step_at.x + 1, 0);
+    if (step_at.x == tap_rows) step_at.xz = uvec2(0, step_at.z + BK);
+}
+
 void begin_step(uint k0) {
     if (PASS == FILTER_GRADIENT) return;
-    uint k = k0 + a_place(0).y;
-    step_tap = tap_of(k);
+    if (TAPS_FIRST) {
+        next_step();
+        step_tap = tap_at(step_at.x, step_at.y, step_at.z + a_place(0).y);
+    } else {
+        step_tap = tap_of(k0 + a_place(0).y);
+    }
     step_place = place_of(0, step_tap.at) + int(step_tap.channel);
-    step_used = k < k_limit;
+    step_used = k0 + a_place(0).y < k_limit;
 }
 
 uvec4 load_a(uint s, uint k0) {
@@ -155,15 +185,21 @@ uvec4 load_a(uint s, uint k0) {
         place = slot_place_in_source[s];
     }
     used = used && inside(at + step_tap.at);
-    return used ? Eights(uvec2(args.source)).v[uint(place + step_place) / 8] : uvec4(0);
+    uvec4 v = used ? Eights(uvec2(args.source)).v[uint(place + step_place) / 8] : uvec4(0);
+    // An infinity would not be nothing, times the filter's zero.
+    if (LAST_EIGHT < 8 && PASS == FORWARD && step_tap.channel + 8 == divisor(args.tap_channels))
+        [[unroll]] for (uint i = 0; i < 4; i++) v[i] &= LAST_EIGHT >= i * 2 + 2 ? ~0u : LAST_EIGHT == i * 2 + 1 ? 0xffffu : 0;
+    return v;
 }
 
 uvec4 load_b(uint s, uint k0) {
     uvec2 p = b_place(s);
     bool used = n_first + p.x < args.n && k0 + p.y < k_limit;
     // Filter[tap, in channel, out channel], or rows of n elements.
-    uint at = B_ALONG_K ? (step_tap.number * args.n * divisor(args.tap_channels) + slot_b[s] + step_tap.channel) / 8
-                        : slot_b[s] + k0 * args.n / 8;
+    uint channels = divisor(args.tap_channels);
+    uint k = k0;
+    if (TAPS_FIRST) k = (step_at.x * divisor(args.taps_w) + step_at.y) * channels + step_at.z;
+    uint at = B_ALONG_K ? (step_tap.number * args.n * channels + slot_b[s] + step_tap.channel) / 8 : slot_b[s] + k * args.n / 8;
     return used ? Eights(uvec2(args.other)).v[at] : uvec4(0);
 }
 
@@ -211,5 +247,6 @@ void main() {
     m_first = (band * 8 + in_band % high) * BM;
     n_first = in_band / high * BN;
     find_slots();
+    if (TAPS_FIRST) find_step(k_first);
     coop_product(m_first, n_first, k_first, k_limit);
 }

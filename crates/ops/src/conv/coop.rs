@@ -39,8 +39,12 @@ const fn tile(word: &'static str, m: u64, n: u64, k: u64, threads: u32, (speed, 
 /// All tiles.
 pub const TILES: &[Tile] = &[
     tile("256", 128, 256, 32, 256, (1.0, 1.0)),
+    tile("257", 256, 128, 32, 256, (1.0, 1.0)),
     tile("128", 128, 128, 32, 128, (1.0, 1.5)),
+    tile("131", 128, 128, 64, 256, (1.0, 1.5)),
+    tile("98", 128, 64, 32, 128, (1.0, 1.5)),
     tile("96", 128, 64, 64, 128, (1.0, 1.5)),
+    tile("162", 256, 64, 32, 128, (1.0, 1.5)),
     tile("64", 64, 64, 64, 128, (0.85, 3.0)),
 ];
 
@@ -105,53 +109,56 @@ fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
+/// Whether it is 2-D, in one group, and its sizes fit 16 bits.
+pub(super) fn is_flat(g: &Geometry) -> bool {
+    let small = |list: &[i64; 3]| list.iter().all(|&v| v < 1 << 15);
+    (g.input[0], g.filter[0], g.output[0], g.pad[0]) == (1, 1, 1, 0)
+        && g.groups() == 1
+        && [&g.input, &g.output, &g.strides, &g.pad].into_iter().all(small)
+        && (0..3).all(|d| g.filter[d] * g.dilations[d] < 1 << 15)
+        && g.filter.iter().product::<i64>() < 1 << 15
+}
+
 /// Whether this is a convolution for matrix units, had the device any.
 pub(super) fn suits(conv: &Conv) -> bool {
     let g = &conv.geometry;
     let aligned = |t: &Tensor| t.device_ptr().is_ok_and(|p| p.0 % 16 == 0);
     let tensors = [&conv.source, &conv.other, &conv.result];
-    let flat = (g.input[0], g.filter[0], g.output[0], g.pad[0]) == (1, 1, 1, 0);
-    let small = |list: &[i64; 3]| list.iter().all(|&v| v < 1 << 15);
-    flat && !g.channels_first
-        && g.groups() == 1
+    is_flat(g)
+        && !g.channels_first
         && matches!(conv.result.dtype, DType::F16 | DType::BF16)
         && tensors.iter().all(|t| t.dtype == conv.result.dtype && aligned(t))
         && g.in_channels % 8 == 0
         && g.out_channels % 8 == 0
         && conv.result.num_elements() > 0
         && conv.epilogue.activation.in_tile()
-        && [&g.input, &g.output, &g.strides, &g.pad].into_iter().all(small)
-        && (0..3).all(|d| g.filter[d] * g.dilations[d] < 1 << 15)
-        && g.filter.iter().product::<i64>() < 1 << 15
 }
 
 /// The choice for this convolution, if the device has matrix units for it.
 pub fn choice(conv: &Conv, machine: Machine) -> Option<Choice> {
-    let there = match conv.result.dtype {
+    let (m, n, k) = conv.sizes();
+    let size = Size { batch: 1, m: m as u64, n: n as u64, k: k as u64 };
+    let apart = conv.pass == Pass::InputGradient && conv.geometry.strides != [1; 3];
+    if suits(conv) { choose(size, apart, conv.result.dtype, machine) } else { None }
+}
+
+/// The tile and split for a product of this size; of what lies apart K is not split.
+pub(super) fn choose(size: Size, apart: bool, dtype: DType, machine: Machine) -> Option<Choice> {
+    let there = match dtype {
         DType::F16 => machine.matrix_units[0],
         DType::BF16 => machine.matrix_units[1],
         _ => false,
     };
-    if !there || !suits(conv) {
-        return None;
-    }
-    let (m, n, k) = conv.sizes();
-    let size = Size { batch: 1, m: m as u64, n: n as u64, k: k as u64 };
-    let whole = conv.pass == Pass::InputGradient && conv.geometry.strides != [1; 3];
-    TILES
-        .iter()
-        .filter(|t| t.fits(machine))
-        .flat_map(|&tile| splits(tile, size, whole, machine))
-        .min_by(|a, b| a.1.total_cmp(&b.1))
-        .map(|c| c.0)
+    let tiles = TILES.iter().filter(|t| there && t.fits(machine));
+    tiles.flat_map(|&tile| splits(tile, size, apart, machine)).min_by(|a, b| a.1.total_cmp(&b.1)).map(|c| c.0)
 }
 
 /// Ways to split K, and about how long each takes: operations that one processor does meanwhile. Fitted to times on an H200.
-fn splits(tile: Tile, size: Size, whole: bool, machine: Machine) -> impl Iterator<Item = (Choice, f64)> {
+fn splits(tile: Tile, size: Size, apart: bool, machine: Machine) -> impl Iterator<Item = (Choice, f64)> {
     let processors = machine.processors();
     let groups = tile.groups(size).max(1);
     let room = MAX_PARTIAL / (size.m * size.n * 4).max(1);
-    let most = if whole { 1 } else { (size.k / (4 * tile.k)).min(room).clamp(1, 128) };
+    let most = if apart { 1 } else { (size.k / (4 * tile.k)).min(room).clamp(1, 128) };
     std::iter::once(1).chain((1..=6).map(move |tiles| tiles * processors / groups)).filter(move |p| (1..=most).contains(p)).map(
         move |parts| {
             let k_part = size.k.div_ceil(parts).next_multiple_of(tile.k).max(tile.k);
@@ -166,22 +173,30 @@ fn splits(tile: Tile, size: Size, whole: bool, machine: Machine) -> impl Iterato
     )
 }
 
+/// Elements from a pixel to the next, from row to row, from image to image, channels last.
+fn steps(size: [i64; 3], channels: i64) -> [i64; 3] {
+    [channels, size[2] * channels, size[1] * size[2] * channels]
+}
+
 /// What one launch computes.
-struct Launch {
-    size: Size,
+pub(super) struct Launch {
+    pub size: Size,
     /// Height and width.
-    source_size: [i64; 2],
-    source_channels: i64,
-    pixels: [i64; 2],
-    tap_channels: i64,
-    taps_w: i64,
-    stride: [i64; 2],
-    first: [i64; 2],
-    tap_step: [i64; 2],
-    filter_tap: i64,
-    filter_tap_step: [i64; 2],
+    pub source_size: [i64; 2],
+    /// Elements from a gathered pixel to the next in the row, from row to row, from image to image.
+    pub source_steps: [i64; 3],
+    pub pixels: [i64; 2],
+    pub tap_channels: i64,
+    pub taps_w: i64,
+    pub stride: [i64; 2],
+    pub first: [i64; 2],
+    pub tap_step: [i64; 2],
+    pub filter_tap: i64,
+    pub filter_tap_step: [i64; 2],
+    /// How many channels of a tap's last eight count.
+    pub last_eight: i64,
     /// The result's pixels, where they lie apart.
-    apart: Option<[i64; 3]>,
+    pub apart: Option<[i64; 3]>,
 }
 
 impl Conv {
@@ -195,7 +210,7 @@ impl Conv {
             let launch = Launch {
                 size,
                 source_size: flat(g.input),
-                source_channels: g.in_channels,
+                source_steps: steps(g.input, g.in_channels),
                 pixels: flat(g.output),
                 tap_channels: g.in_channels,
                 taps_w: g.filter[2],
@@ -204,6 +219,7 @@ impl Conv {
                 tap_step: flat(g.dilations),
                 filter_tap: 0,
                 filter_tap_step: [0; 2],
+                last_eight: 8,
                 apart: None,
             };
             return self.launch_coop(ctx, choice, &launch, &self.result);
@@ -221,7 +237,7 @@ impl Conv {
             let launch = Launch {
                 size,
                 source_size: flat(g.output),
-                source_channels: g.out_channels,
+                source_steps: steps(g.output, g.out_channels),
                 pixels: [h.pixels, w.pixels],
                 tap_channels: g.out_channels,
                 taps_w: w.taps,
@@ -230,6 +246,7 @@ impl Conv {
                 tap_step: [h.first_step, w.first_step],
                 filter_tap: h.tap * g.filter[2] + w.tap,
                 filter_tap_step: [h.tap_step * g.filter[2], w.tap_step],
+                last_eight: 8,
                 apart: (!whole).then(|| {
                     let row = g.input[2] * g.in_channels;
                     [g.strides[2] * g.in_channels, g.strides[1] * row, g.input[1] * row]
@@ -243,7 +260,7 @@ impl Conv {
         Ok(())
     }
 
-    fn launch_coop(&self, ctx: &mut Compute<'_>, choice: Choice, launch: &Launch, result: &Tensor) -> Result<()> {
+    pub(super) fn launch_coop(&self, ctx: &mut Compute<'_>, choice: Choice, launch: &Launch, result: &Tensor) -> Result<()> {
         let size = launch.size;
         let parts = size.k.div_ceil(choice.k_part.max(1)).max(1);
         if parts == 1 {
@@ -270,8 +287,7 @@ impl Conv {
         };
         args.u32(l.size.m as u32).u32(l.size.n as u32).u32(l.size.k as u32).u32(choice.k_part as u32);
         args.i32(pair(l.source_size)?);
-        let row = l.source_size[1] * l.source_channels;
-        [l.source_channels, row, l.source_size[0] * row].iter().for_each(|&s| _ = args.i32(s as i32));
+        l.source_steps.iter().for_each(|&s| _ = args.i32(s as i32));
         for d in [l.pixels[1], l.pixels[0], l.tap_channels, l.taps_w] {
             divisor(&mut args, d as u64)?;
         }
@@ -285,6 +301,9 @@ impl Conv {
         constants[..3].copy_from_slice(&[choice.tile.threads, 1, 1]);
         constants[3] = self.pass as u32;
         constants[4] = u32::from(l.apart.is_some());
+        let steps = l.tap_channels as u64 % choice.tile.k == 0;
+        constants[5] = u32::from(steps && self.pass != Pass::FilterGradient && l.size.k > 0);
+        constants[6] = l.last_eight as u32;
         constants[10] = u32::from(split);
         constants[16] = u32::from(epilogue.bias.is_some());
         constants[17] = activation;

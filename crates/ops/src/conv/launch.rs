@@ -4,7 +4,7 @@ use tfvk_device::{Args, Error, Result, Tensor};
 
 use super::divide::divisor;
 use super::geometry::Geometry;
-use super::{columns, coop, depthwise};
+use super::{columns, coop, depthwise, padded};
 use crate::matmul::choice::{Choice, Machine, Size, Tile, choose};
 use crate::matmul::epilogue::{BiasAlong, Epilogue};
 use crate::matmul::product::{accumulator, in_fours, sum_parts};
@@ -70,6 +70,9 @@ impl Conv {
             }
             if let Some(choice) = coop::choice(self, Machine::of(ctx.device().adapter())) {
                 return self.run_coop(ctx, choice);
+            }
+            if padded::run(ctx, self, None)? {
+                return Ok(());
             }
             let bytes = accumulator(self.result.dtype).size() as i64;
             if self.pass == Pass::InputGradient && self.epilogue.is_none() && columns::suits(g, bytes) {

@@ -11,6 +11,7 @@ mod divide;
 mod geometry;
 mod launch;
 mod ops;
+mod padded;
 
 pub use depthwise::KERNELS as DEPTHWISE_KERNELS;
 pub use ops::KERNELS;

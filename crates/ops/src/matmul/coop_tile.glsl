@@ -20,11 +20,29 @@
 #define MATRICES_M 4
 #define MATRICES_N 4
 #define BK 32
+#elif TILE == 257
+#define SUBGROUPS_M 4
+#define SUBGROUPS_N 2
+#define MATRICES_M 4
+#define MATRICES_N 4
+#define BK 32
 #elif TILE == 128
 #define SUBGROUPS_M 2
 #define SUBGROUPS_N 2
 #define MATRICES_M 4
 #define MATRICES_N 4
+#define BK 32
+#elif TILE == 131
+#define SUBGROUPS_M 2
+#define SUBGROUPS_N 4
+#define MATRICES_M 4
+#define MATRICES_N 2
+#define BK 64
+#elif TILE == 98
+#define SUBGROUPS_M 2
+#define SUBGROUPS_N 2
+#define MATRICES_M 4
+#define MATRICES_N 2
 #define BK 32
 #elif TILE == 96
 #define SUBGROUPS_M 2
@@ -32,7 +50,13 @@
 #define MATRICES_M 4
 #define MATRICES_N 2
 #define BK 64
-#else
+#elif TILE == 162
+#define SUBGROUPS_M 4
+#define SUBGROUPS_N 1
+#define MATRICES_M 4
+#define MATRICES_N 4
+#define BK 32
+#elif TILE == 64
 #define SUBGROUPS_M 2
 #define SUBGROUPS_N 2
 #define MATRICES_M 2
@@ -49,8 +73,20 @@
 #define A_ROW (BM / 8 + 1)
 #define B_ROW (BN / 8 + 1)
 
-shared uvec4 tile_a[BM * K_ROW];
-shared uvec4 tile_b[BN * K_ROW];
+// A's part of shared memory, then B's.
+#define A_SIZE (BM * K_ROW)
+#define B_SIZE (BN * K_ROW)
+#define SHARED_OPERANDS (A_SIZE + B_SIZE)
+// In the end, in the same place, each subgroup turns STRIP matrices side by side into rows: 16 of them, in fours and one.
+#if MATRICES_N % 4 == 0 && SHARED_OPERANDS >= SUBGROUPS_M * SUBGROUPS_N * 16 * 17
+#define STRIP 4
+#else
+#define STRIP 2
+#endif
+#define OUT_ROW (STRIP * 4 + 1)
+#define SHARED_OUT (SUBGROUPS_M * SUBGROUPS_N * 16 * OUT_ROW)
+shared uvec4 tile[SHARED_OPERANDS > SHARED_OUT ? SHARED_OPERANDS : SHARED_OUT];
+
 
 // (outer index, k) of a slot's first element. Of eights along k a thread's slots share k, of others they share the outer
 // index.
@@ -78,17 +114,13 @@ void read_step(uint k0) {
 void keep_step() {
     [[unroll]] for (uint s = 0; s < A_SLOTS; s++) {
         uvec2 p = a_place(s);
-        tile_a[A_ALONG_K ? p.x * K_ROW + p.y / 8 : p.y * A_ROW + p.x / 8] = next_a[s];
+        tile[A_ALONG_K ? p.x * K_ROW + p.y / 8 : p.y * A_ROW + p.x / 8] = next_a[s];
     }
     [[unroll]] for (uint s = 0; s < B_SLOTS; s++) {
         uvec2 p = b_place(s);
-        tile_b[B_ALONG_K ? p.x * K_ROW + p.y / 8 : p.y * B_ROW + p.x / 8] = next_b[s];
+        tile[A_SIZE + (B_ALONG_K ? p.x * K_ROW + p.y / 8 : p.y * B_ROW + p.x / 8)] = next_b[s];
     }
 }
-
-// Where a subgroup turns a matrix into rows: 16 rows of 16 and 4, in fours, in what A's tile no longer needs.
-#define OUT_ROW 5
-#define staging tile_a
 
 #if UNITS == UNITS_matrix
 #if TC_ID == DT_bf16
@@ -103,13 +135,13 @@ void keep_step() {
 #define MATRIX_C coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>
 #define MATRIX_ZERO MATRIX_C(0.0)
 #define LOAD_A(A, M, K)                                                                                           \
-    if (A_ALONG_K) coopMatLoad(A, tile_a, (M) * K_ROW + (K) / 8, K_ROW, gl_CooperativeMatrixLayoutRowMajor);      \
-    else coopMatLoad(A, tile_a, (K) * A_ROW + (M) / 8, A_ROW, gl_CooperativeMatrixLayoutColumnMajor);
+    if (A_ALONG_K) coopMatLoad(A, tile, (M) * K_ROW + (K) / 8, K_ROW, gl_CooperativeMatrixLayoutRowMajor);      \
+    else coopMatLoad(A, tile, (K) * A_ROW + (M) / 8, A_ROW, gl_CooperativeMatrixLayoutColumnMajor);
 #define LOAD_B(B, N, K)                                                                                           \
-    if (B_ALONG_K) coopMatLoad(B, tile_b, (N) * K_ROW + (K) / 8, K_ROW, gl_CooperativeMatrixLayoutColumnMajor);   \
-    else coopMatLoad(B, tile_b, (K) * B_ROW + (N) / 8, B_ROW, gl_CooperativeMatrixLayoutRowMajor);
+    if (B_ALONG_K) coopMatLoad(B, tile, A_SIZE + (N) * K_ROW + (K) / 8, K_ROW, gl_CooperativeMatrixLayoutColumnMajor);   \
+    else coopMatLoad(B, tile, A_SIZE + (K) * B_ROW + (N) / 8, B_ROW, gl_CooperativeMatrixLayoutRowMajor);
 #define MULTIPLY_ADD(A, B, C) coopMatMulAdd(A, B, C)
-#define STORE_MATRIX(C, AT) coopMatStore(C, staging, AT, OUT_ROW, gl_CooperativeMatrixLayoutRowMajor)
+#define STORE_MATRIX(C, AT) coopMatStore(C, tile, AT, OUT_ROW, gl_CooperativeMatrixLayoutRowMajor)
 #define STAGING_BARRIER subgroupBarrier
 #else
 #define SUBGROUP (thread_index() / 32)
@@ -131,11 +163,11 @@ float half_of(uint w, uint i) {
 }
 float a_at(uint m, uint k) {
     uint i = A_ALONG_K ? k % 8 : m % 8;
-    return half_of(tile_a[A_ALONG_K ? m * K_ROW + k / 8 : k * A_ROW + m / 8][i / 2], i);
+    return half_of(tile[A_ALONG_K ? m * K_ROW + k / 8 : k * A_ROW + m / 8][i / 2], i);
 }
 float b_at(uint n, uint k) {
     uint i = B_ALONG_K ? k % 8 : n % 8;
-    return half_of(tile_b[B_ALONG_K ? n * K_ROW + k / 8 : k * B_ROW + n / 8][i / 2], i);
+    return half_of(tile[A_SIZE + (B_ALONG_K ? n * K_ROW + k / 8 : k * B_ROW + n / 8)][i / 2], i);
 }
 Half multiply_add(uvec2 a, uvec2 b, Half c) {
     for (uint k = 0; k < 16; k++)
@@ -145,8 +177,8 @@ Half multiply_add(uvec2 a, uvec2 b, Half c) {
 #define MULTIPLY_ADD(A, B, C) multiply_add(A, B, C)
 void store_half(Half c, uint at) {
     at += LANE / 2 * OUT_ROW + LANE % 2 * 2;
-    staging[at] = floatBitsToUint(vec4(c.v[0], c.v[1], c.v[2], c.v[3]));
-    staging[at + 1] = floatBitsToUint(vec4(c.v[4], c.v[5], c.v[6], c.v[7]));
+    tile[at] = floatBitsToUint(vec4(c.v[0], c.v[1], c.v[2], c.v[3]));
+    tile[at + 1] = floatBitsToUint(vec4(c.v[4], c.v[5], c.v[6], c.v[7]));
 }
 #define STORE_MATRIX(C, AT) store_half(C, AT)
 #define STAGING_BARRIER barrier
@@ -184,13 +216,18 @@ void coop_product(uint m0, uint n0, uint k_begin, uint k_end) {
     }
     uint stage = SUBGROUP * 16 * OUT_ROW;
     [[unroll]] for (uint i = 0; i < MATRICES_M; i++)
-        [[unroll]] for (uint j = 0; j < MATRICES_N; j++) {
-            STORE_MATRIX(sum[i * MATRICES_N + j], stage);
+        [[unroll]] for (uint j = 0; j < MATRICES_N; j += STRIP) {
+            [[unroll]] for (uint q = 0; q < STRIP; q++) { STORE_MATRIX(sum[i * MATRICES_N + j + q], stage + q * 4); }
             STAGING_BARRIER();
-            vec4 low = uintBitsToFloat(staging[stage + LANE / 2 * OUT_ROW + LANE % 2 * 2]);
-            vec4 high = uintBitsToFloat(staging[stage + LANE / 2 * OUT_ROW + LANE % 2 * 2 + 1]);
+            [[unroll]] for (uint q = 0; q < STRIP; q++) {
+                uint e = q * 32 + LANE;
+                uint row = e / (STRIP * 2);
+                uint column = e % (STRIP * 2);
+                vec4 low = uintBitsToFloat(tile[stage + row * OUT_ROW + column * 2]);
+                vec4 high = uintBitsToFloat(tile[stage + row * OUT_ROW + column * 2 + 1]);
+                float v[8] = float[8](low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
+                store_eight(m0 + sub_m + i * 16 + row, n0 + sub_n + j * 16 + column * 8, v);
+            }
             STAGING_BARRIER();
-            float v[8] = float[8](low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
-            store_eight(m0 + sub_m + i * 16 + LANE / 2, n0 + sub_n + j * 16 + LANE % 2 * 8, v);
         }
 }

@@ -21,6 +21,8 @@ struct Case {
     padding: &'static str,
     explicit: [i64; 6],
     first: bool,
+    /// An infinity in the middle of the input.
+    infinite: bool,
 }
 
 fn case(input: [i64; 2], ci: i64, co: i64, filter: [i64; 2], stride: i64, padding: &'static str) -> Case {
@@ -36,6 +38,7 @@ fn case(input: [i64; 2], ci: i64, co: i64, filter: [i64; 2], stride: i64, paddin
         padding,
         explicit: [0; 6],
         first: false,
+        infinite: false,
     }
 }
 
@@ -83,7 +86,10 @@ impl Case {
         let gc = self.ci / self.groups;
         let (nx, nw, ny) =
             (self.batch * count(self.input) * self.ci, count(self.filter) * gc * self.co, self.batch * count(out) * self.co);
-        let (x, w, gradient) = (values(nx, 1), values(nw, 2), values(ny, 3));
+        let (mut x, w, gradient) = (values(nx, 1), values(nw, 2), values(ny, 3));
+        if self.infinite {
+            x[nx as usize * 3 / 4] = f32::INFINITY;
+        }
         let (mut y, mut dx, mut dw) = (vec![0.0; ny as usize], vec![0.0; nx as usize], vec![0.0; nw as usize]);
         let at = |n: i64, size: [i64; 3], p: [i64; 3], channels: i64, c: i64| {
             let place = (p[0] * size[1] + p[1]) * size[2] + p[2];
@@ -163,7 +169,8 @@ fn bytes(dtype: DType, v: &[f32]) -> Vec<u8> {
 
 /// Rounds to nearest even as bf16 does.
 fn rounded(dtype: DType, v: &[f32]) -> Vec<f32> {
-    let round = |f: &f32| f32::from_bits((f.to_bits() + 0x7fff + (f.to_bits() >> 16 & 1)) & 0xffff_0000);
+    let round =
+        |f: &f32| if f.is_nan() { *f } else { f32::from_bits((f.to_bits() + 0x7fff + (f.to_bits() >> 16 & 1)) & 0xffff_0000) };
     if dtype == DType::BF16 { v.iter().map(round).collect() } else { v.to_vec() }
 }
 
@@ -278,7 +285,8 @@ fn every_tile_and_split() {
     }
 }
 
-struct OnUnits(coop::Choice, Pass, Geometry, Shape);
+/// The last: by way of copies.
+struct OnUnits(coop::Choice, Pass, Geometry, Shape, bool);
 
 impl crate::OpKernel for OnUnits {
     fn outputs(&self, _: &crate::Inputs<'_>) -> Result<crate::Outputs> {
@@ -287,12 +295,57 @@ impl crate::OpKernel for OnUnits {
     fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
         let (source, other, result) = (ctx.input(0)?, ctx.input(1)?, ctx.output(0)?);
         let conv = Conv { pass: self.1, geometry: self.2, source, other, result, epilogue: Epilogue::none() };
-        assert!(coop::suits(&conv));
+        assert!(coop::suits(&conv) != self.4);
+        if self.4 {
+            assert!(padded::run(ctx, &conv, Some(self.0))?);
+            return Ok(());
+        }
         conv.run_coop(ctx, self.0)
     }
 }
 
-/// The kernel for matrix units, all passes: with plain arithmetic anywhere, every tile where there are matrix units.
+/// All passes on matrix units, or the same with plain arithmetic, against the host.
+fn check_on_units(host: &Local, dtype: DType, c: &Case, choices: &[coop::Choice], copies: bool) {
+    let a = c.arrays();
+    let node = c.node("Conv2D", dtype);
+    let attributes = super::super::geometry::Attributes::from_node(&node, 2).unwrap();
+    let (x_shape, y_shape) = (Shape::new(&c.shape(c.input, c.ci)), Shape::new(&c.shape(a.out, c.co)));
+    let w_shape = Shape::from([c.filter[1], c.filter[2], c.ci, c.co]);
+    let geometry = attributes.geometry(&x_shape, &w_shape).unwrap();
+    let up = |s: &Shape, v: &[f32]| host.upload(dtype, s.clone(), &bytes(dtype, v)).unwrap();
+    let (x, w, g) = (up(&x_shape, &a.x), up(&w_shape, &a.w), up(&y_shape, &a.gradient));
+    let passes = [
+        (Pass::Forward, [&x, &w], &y_shape, &a.y),
+        (Pass::InputGradient, [&g, &w], &x_shape, &a.dx),
+        (Pass::FilterGradient, [&x, &g], &w_shape, &a.dw),
+    ];
+    for (pass, inputs, shape, want) in passes {
+        for choice in choices {
+            let kernel = Box::new(OnUnits(*choice, pass, geometry, shape.clone(), copies));
+            let got = host.run_kernel(&node, kernel, &inputs.map(Value::clone)).unwrap().remove(0);
+            let (got, want) = (host.read(&got).unwrap(), bytes(dtype, &rounded(dtype, want)));
+            // Any NaN will do.
+            let is_nan = |v: &[u8]| match dtype {
+                DType::BF16 => half::bf16::from_le_bytes([v[0], v[1]]).is_nan(),
+                _ => half::f16::from_le_bytes([v[0], v[1]]).is_nan(),
+            };
+            let same = |(a, b): (&[u8], &[u8])| a == b || (is_nan(a) && is_nan(b));
+            let first = got.chunks(2).zip(want.chunks(2)).position(|p| !same(p));
+            assert_eq!(first, None, "{dtype} {choice:?} {pass:?} {c:?}: first wrong element");
+        }
+    }
+}
+
+fn plain_choices(machine: Machine, k_parts: &[u64]) -> Vec<coop::Choice> {
+    let tile = coop::TILES.iter().filter(|t| t.word == "64" && t.fits(machine));
+    tiled(tile, false, k_parts)
+}
+
+fn tiled<'a>(tiles: impl Iterator<Item = &'a coop::Tile>, units: bool, k_parts: &[u64]) -> Vec<coop::Choice> {
+    tiles.flat_map(|&tile| k_parts.iter().map(move |&k_part| coop::Choice { tile, k_part, units })).collect()
+}
+
+/// The kernel for matrix units: with plain arithmetic anywhere, every tile where there are matrix units.
 #[test]
 fn on_matrix_units() {
     let Some(host) = local() else { return };
@@ -302,44 +355,42 @@ fn on_matrix_units() {
         case([10, 11], 24, 16, [3, 3], 2, "SAME"),
         case([7, 9], 8, 72, [1, 1], 2, "SAME"),
         case([9, 8], 64, 8, [2, 3], 3, "VALID"),
+        case([6, 7], 128, 64, [3, 2], 1, "SAME"),
+        Case { infinite: true, ..case([9, 8], 8, 8, [3, 3], 1, "SAME") },
         Case { dilation: [1, 2, 3], ..case([9, 10], 8, 16, [3, 3], 1, "SAME") },
         Case { dilation: [1, 2, 2], ..case([9, 10], 8, 8, [3, 3], 4, "SAME") },
         Case { explicit: [0, 0, 2, 1, 0, 3], ..case([6, 6], 40, 48, [5, 3], 2, "EXPLICIT") },
-        case([20, 20], 72, 136, [3, 3], 1, "SAME"),
     ];
+    let large = case([20, 20], 72, 136, [3, 3], 1, "SAME");
     for dtype in [DType::BF16, DType::F16] {
-        let units = machine.matrix_units[usize::from(dtype == DType::BF16)];
-        let tiles = coop::TILES.iter().filter(|_| units).map(|t| (*t, true));
-        let plain = coop::TILES.iter().filter(|t| t.word == "64").map(|t| (*t, false));
-        for (tile, units) in tiles.chain(plain).filter(|(t, _)| t.fits(machine)) {
-            for (i, c) in cases.iter().enumerate() {
-                if !units && i + 1 == cases.len() {
-                    continue;
-                }
-                let a = c.arrays();
-                let node = c.node("Conv2D", dtype);
-                let attributes = super::super::geometry::Attributes::from_node(&node, 2).unwrap();
-                let (x_shape, y_shape) = (Shape::new(&c.shape(c.input, c.ci)), Shape::new(&c.shape(a.out, c.co)));
-                let w_shape = Shape::from([c.filter[1], c.filter[2], c.ci, c.co]);
-                let geometry = attributes.geometry(&x_shape, &w_shape).unwrap();
-                let up = |s: &Shape, v: &[f32]| host.upload(dtype, s.clone(), &bytes(dtype, v)).unwrap();
-                let (x, w, g) = (up(&x_shape, &a.x), up(&w_shape, &a.w), up(&y_shape, &a.gradient));
-                let passes = [
-                    (Pass::Forward, [&x, &w], &y_shape, &a.y),
-                    (Pass::InputGradient, [&g, &w], &x_shape, &a.dx),
-                    (Pass::FilterGradient, [&x, &g], &w_shape, &a.dw),
-                ];
-                for (pass, inputs, shape, want) in passes {
-                    for k_part in [4096, 64] {
-                        let choice = coop::Choice { tile, k_part, units };
-                        let kernel = Box::new(OnUnits(choice, pass, geometry, shape.clone()));
-                        let got = host.run_kernel(&node, kernel, &inputs.map(Value::clone)).unwrap().remove(0);
-                        let (got, want) = (host.read(&got).unwrap(), bytes(dtype, &rounded(dtype, want)));
-                        let first = got.chunks(2).zip(want.chunks(2)).position(|(a, b)| a != b);
-                        assert_eq!(first, None, "{dtype} {tile:?} {units} {k_part} {pass:?} {c:?}");
-                    }
-                }
-            }
+        let plain = plain_choices(machine, &[4096, 64]);
+        cases.iter().for_each(|c| check_on_units(&host, dtype, c, &plain, false));
+        if machine.matrix_units[usize::from(dtype == DType::BF16)] {
+            let all = tiled(coop::TILES.iter().filter(|t| t.fits(machine)), true, &[4096, 64]);
+            cases.iter().chain([&large]).for_each(|c| check_on_units(&host, dtype, c, &all, false));
         }
     }
+}
+
+/// The same by way of copies: channels first, odd channels, few channels with a row of taps as one.
+#[test]
+fn on_matrix_units_by_copies() {
+    let Some(host) = local() else { return };
+    let machine = Machine::of(host.device().adapter());
+    let mut cases = vec![
+        case([9, 9], 3, 8, [7, 7], 2, "SAME"),
+        case([9, 12], 3, 12, [4, 4], 4, "VALID"),
+        case([12, 9], 1, 5, [5, 3], 2, "SAME"),
+        case([6, 7], 5, 7, [3, 3], 1, "SAME"),
+        Case { dilation: [1, 2, 1], explicit: [0, 0, 2, 1, 0, 3], ..case([9, 10], 3, 9, [3, 4], 2, "EXPLICIT") },
+    ];
+    let first: Vec<Case> = cases.iter().map(|c| Case { first: true, ..c.clone() }).collect();
+    cases.extend(first);
+    cases.push(Case { infinite: true, ..case([19, 22], 3, 8, [7, 7], 2, "VALID") });
+    cases.push(Case { first: true, ..case([6, 7], 16, 24, [3, 3], 1, "SAME") });
+    let mut choices = plain_choices(machine, &[4096]);
+    if machine.matrix_units[1] {
+        choices.extend(tiled(coop::TILES.iter().filter(|t| t.fits(machine)), true, &[4096]));
+    }
+    cases.iter().for_each(|c| check_on_units(&host, DType::BF16, c, &choices, true));
 }

@@ -7,7 +7,7 @@
 //   filter gradient taps and in channels x out channels,   pixels         input      gradient
 // The host describes any of them by where a pixel's window starts and how far a tap is from there; of a strided input
 // gradient one launch makes the pixels that see the same taps.
-// variants: TC = f16 bf16; TILE = 256 257 128 131 98 96 162 64; UNITS = matrix
+// variants: TC = f16 bf16; TILE = 256 128 129 96 64; UNITS = matrix
 // variants: TC = f16 bf16; TILE = 64; UNITS = none
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -16,6 +16,7 @@
 #include "divide.glsl"
 #include "matmul/accumulate.glsl"
 #include "matmul/epilogue.glsl"
+#include "matmul/round.glsl"
 
 #define FORWARD 0
 #define INPUT_GRADIENT 1
@@ -220,14 +221,7 @@ void store_eight(uint m, uint n, float v[8]) {
         if (BIAS != BIAS_NONE) v[i] += LOAD(TC, args.bias, n + i);
         v[i] = activate(v[i], ALPHA);
     }
-#if TC_ID == DT_bf16
-    uvec2 low = tfvk_pack_bf16(vec4(v[0], v[1], v[2], v[3]));
-    uvec2 high = tfvk_pack_bf16(vec4(v[4], v[5], v[6], v[7]));
-#else
-    uvec2 low = tfvk_pack_f16(vec4(v[0], v[1], v[2], v[3]));
-    uvec2 high = tfvk_pack_f16(vec4(v[4], v[5], v[6], v[7]));
-#endif
-    EightsOut(uvec2(args.c)).v[at / 8] = uvec4(low, high);
+    EightsOut(uvec2(args.c)).v[at / 8] = round_eight(v);
 }
 
 void main() {

@@ -5,75 +5,11 @@ use tfvk_device::{Args, DType, Error, Result, Tensor};
 use super::divide::divisor;
 use super::geometry::Geometry;
 use super::launch::{Conv, Pass};
+use super::tiles::{Choice, choose};
 use crate::matmul::choice::{Machine, Size};
 use crate::matmul::epilogue::{BiasAlong, Epilogue};
 use crate::matmul::product::sum_parts;
 use crate::{Compute, shader};
-
-/// Partial sums take at most this many bytes.
-const MAX_PARTIAL: u64 = 256 << 20;
-
-/// A tile of `conv_coop.comp`, by the name of its variant.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tile {
-    /// The variant.
-    pub word: &'static str,
-    /// Rows.
-    pub m: u64,
-    /// Columns.
-    pub n: u64,
-    /// How much of K one pass of the loop takes.
-    pub k: u64,
-    /// Threads of a workgroup.
-    pub threads: u32,
-    /// Operations a second, relative to each other, of a processor that has many.
-    speed: f64,
-    /// How many a processor must have to be busy.
-    fill: f64,
-}
-
-const fn tile(word: &'static str, m: u64, n: u64, k: u64, threads: u32, (speed, fill): (f64, f64)) -> Tile {
-    Tile { word, m, n, k, threads, speed, fill }
-}
-
-/// All tiles.
-pub const TILES: &[Tile] = &[
-    tile("256", 128, 256, 32, 256, (1.0, 1.0)),
-    tile("257", 256, 128, 32, 256, (1.0, 1.0)),
-    tile("128", 128, 128, 32, 128, (1.0, 1.5)),
-    tile("131", 128, 128, 64, 256, (1.0, 1.5)),
-    tile("98", 128, 64, 32, 128, (1.0, 1.5)),
-    tile("96", 128, 64, 64, 128, (1.0, 1.5)),
-    tile("162", 256, 64, 32, 128, (1.0, 1.5)),
-    tile("64", 64, 64, 64, 128, (0.85, 3.0)),
-];
-
-/// How a convolution is computed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Choice {
-    /// The tile.
-    pub tile: Tile,
-    /// Length of the parts that K is split into, a multiple of the tile's step; at least K where it is not.
-    pub k_part: u64,
-    /// On matrix units, or with plain arithmetic, for tests.
-    pub units: bool,
-}
-
-impl Tile {
-    /// Bytes of shared memory.
-    const fn shared(self) -> u64 {
-        (self.m + self.n) * (self.k + 8) * 2
-    }
-
-    /// Whether a workgroup fits this adapter.
-    pub fn fits(self, machine: Machine) -> bool {
-        self.threads <= machine.invocations && self.shared() <= u64::from(machine.shared)
-    }
-
-    fn groups(self, s: Size) -> u64 {
-        s.m.div_ceil(self.m) * s.n.div_ceil(self.n)
-    }
-}
 
 /// Of the input pixels along one dimension those `stride` apart that see the same taps of a strided convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,38 +75,7 @@ pub fn choice(conv: &Conv, machine: Machine) -> Option<Choice> {
     let (m, n, k) = conv.sizes();
     let size = Size { batch: 1, m: m as u64, n: n as u64, k: k as u64 };
     let apart = conv.pass == Pass::InputGradient && conv.geometry.strides != [1; 3];
-    if suits(conv) { choose(size, apart, conv.result.dtype, machine) } else { None }
-}
-
-/// The tile and split for a product of this size; of what lies apart K is not split.
-pub(super) fn choose(size: Size, apart: bool, dtype: DType, machine: Machine) -> Option<Choice> {
-    let there = match dtype {
-        DType::F16 => machine.matrix_units[0],
-        DType::BF16 => machine.matrix_units[1],
-        _ => false,
-    };
-    let tiles = TILES.iter().filter(|t| there && t.fits(machine));
-    tiles.flat_map(|&tile| splits(tile, size, apart, machine)).min_by(|a, b| a.1.total_cmp(&b.1)).map(|c| c.0)
-}
-
-/// Ways to split K, and about how long each takes: operations that one processor does meanwhile. Fitted to times on an H200.
-fn splits(tile: Tile, size: Size, apart: bool, machine: Machine) -> impl Iterator<Item = (Choice, f64)> {
-    let processors = machine.processors();
-    let groups = tile.groups(size).max(1);
-    let room = MAX_PARTIAL / (size.m * size.n * 4).max(1);
-    let most = if apart { 1 } else { (size.k / (4 * tile.k)).min(room).clamp(1, 128) };
-    std::iter::once(1).chain((1..=6).map(move |tiles| tiles * processors / groups)).filter(move |p| (1..=most).contains(p)).map(
-        move |parts| {
-            let k_part = size.k.div_ceil(parts).next_multiple_of(tile.k).max(tile.k);
-            let parts = size.k.div_ceil(k_part).max(1);
-            let rounds = ((groups * parts).div_ceil(processors) as f64).max(tile.fill);
-            // Filling the pipeline and storing the result cost as much as some steps of K.
-            let product = rounds * (2 * tile.m * tile.n * (k_part + 128)) as f64 / tile.speed;
-            let bytes = if parts == 1 { 0 } else { 2 * parts * size.m * size.n * 4 };
-            let adding = if parts == 1 { 0.0 } else { 3e6 + bytes as f64 * 50.0 / processors as f64 };
-            (Choice { tile, k_part, units: true }, product + adding)
-        },
-    )
+    if suits(conv) { choose(size, conv.pass, apart, conv.result.dtype, machine) } else { None }
 }
 
 /// Elements from a pixel to the next, from row to row, from image to image, channels last.
@@ -202,6 +107,11 @@ pub(super) struct Launch {
 impl Conv {
     /// Launches it so. The caller made sure that it suits.
     pub(super) fn run_coop(&self, ctx: &mut Compute<'_>, choice: Choice) -> Result<()> {
+        self.run_coop_as(ctx, choice, false)
+    }
+
+    /// The same; `forced` (for tests) if nothing may be chosen anew for a part of it.
+    pub(super) fn run_coop_as(&self, ctx: &mut Compute<'_>, choice: Choice, forced: bool) -> Result<()> {
         let g = &self.geometry;
         let flat = |s: [i64; 3]| [s[1], s[2]];
         let (m, n, k) = self.sizes();
@@ -224,6 +134,7 @@ impl Conv {
             };
             return self.launch_coop(ctx, choice, &launch, &self.result);
         }
+        let machine = Machine::of(ctx.device().adapter());
         let (rows, columns) = (phases(g, 1), phases(g, 2));
         let whole = rows.len() == 1 && columns.len() == 1;
         if rows.iter().chain(&columns).any(|p| p.taps == 0) {
@@ -254,7 +165,12 @@ impl Conv {
             };
             let first = (h.pixel * g.input[2] + w.pixel) * g.in_channels;
             let result = self.result.slice(first, [self.result.num_elements() - first]);
-            let choice = if whole { choice } else { Choice { k_part: size.k.next_multiple_of(choice.tile.k), ..choice } };
+            let one = Choice { k_part: size.k.next_multiple_of(choice.tile.shape[2]), ..choice };
+            let choice = match whole {
+                true => choice,
+                false if forced => one,
+                false => choose(size, self.pass, true, self.result.dtype, machine).unwrap_or(one),
+            };
             self.launch_coop(ctx, choice, &launch, &result)?;
         }
         Ok(())
@@ -301,7 +217,7 @@ impl Conv {
         constants[..3].copy_from_slice(&[choice.tile.threads, 1, 1]);
         constants[3] = self.pass as u32;
         constants[4] = u32::from(l.apart.is_some());
-        let steps = l.tap_channels as u64 % choice.tile.k == 0;
+        let steps = l.tap_channels as u64 % choice.tile.shape[2] == 0;
         constants[5] = u32::from(steps && self.pass != Pass::FilterGradient && l.size.k > 0);
         constants[6] = l.last_eight as u32;
         constants[10] = u32::from(split);
@@ -358,24 +274,5 @@ mod tests {
             want.sort_unstable();
             assert_eq!(seen, want, "{stride} {filter} {dilation}");
         }
-    }
-
-    #[test]
-    fn tiles_and_splits() {
-        let machine = Machine { invocations: 1024, shared: 49152, busy: 256, matrix_units: [true; 2] };
-        let best = |m, n, k| {
-            let size = Size { batch: 1, m, n, k };
-            let all = TILES.iter().flat_map(|&t| splits(t, size, false, machine));
-            all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|c| (c.0.tile.word, k.div_ceil(c.0.k_part))).unwrap()
-        };
-        // ResNet-50's 3x3 of 64 images, forward.
-        assert_eq!(best(200_704, 64, 576), ("96", 1));
-        assert_eq!(best(50_176, 128, 1152).1, 1);
-        assert_eq!(best(12_544, 256, 2304).1, 1);
-        // The filter's gradients: few results, long sums.
-        assert!(best(576, 64, 200_704).1 > 16);
-        assert!(best(4608, 512, 3136).1 < 8);
-        // No result at all, no sum at all.
-        assert_eq!(best(8, 8, 0).1, 0);
     }
 }

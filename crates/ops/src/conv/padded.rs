@@ -4,9 +4,10 @@
 
 use tfvk_device::{DType, Result, Tensor};
 
-use super::coop::{self, Choice, Launch};
+use super::coop::{self, Launch};
 use super::geometry::Geometry;
 use super::launch::{Conv, Pass};
+use super::tiles::{Choice, choose};
 use crate::Compute;
 use crate::copy::{View, strided_copy};
 use crate::matmul::choice::{Machine, Size};
@@ -71,7 +72,7 @@ pub fn run(ctx: &mut Compute<'_>, conv: &Conv, forced: Option<Choice>) -> Result
         let n = eights(g.out_channels);
         let (m, n, k) = if conv.pass == Pass::FilterGradient { (k, n, pixels) } else { (pixels, n, k) };
         let size = Size { batch: 1, m: m as u64, n: n as u64, k: k as u64 };
-        let choice = forced.or_else(|| coop::choose(size, false, conv.result.dtype, machine));
+        let choice = forced.or_else(|| choose(size, conv.pass, false, conv.result.dtype, machine));
         let bytes = g.batch * f.images.height * f.images.width * f.images.channels * 2;
         let Some(choice) = choice.filter(|_| forced.is_some() || conv.worth(bytes, 2 * m * n.max(64) * k)) else {
             return Ok(false);
@@ -138,7 +139,7 @@ impl Conv {
         let Some(choice) = forced.filter(|_| coop::suits(&conv)).or_else(|| coop::choice(&conv, machine)) else {
             return Ok(false);
         };
-        conv.run_coop(ctx, choice)?;
+        conv.run_coop_as(ctx, choice, forced.is_some())?;
         if same {
             return Ok(true);
         }

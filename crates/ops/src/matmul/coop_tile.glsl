@@ -14,49 +14,31 @@
 // and calls coop_product(m0, n0, k_begin, k_end). a_place, b_place say where in the tile a slot's first element is.
 
 // Subgroups along m and n, 16 x 16 matrices of each, and a step of K.
-#if TILE == 256
+#if TILE == 256 // 128 x 256 x 32, 8 subgroups of 64 x 64
 #define SUBGROUPS_M 2
 #define SUBGROUPS_N 4
 #define MATRICES_M 4
 #define MATRICES_N 4
 #define BK 32
-#elif TILE == 257
-#define SUBGROUPS_M 4
-#define SUBGROUPS_N 2
-#define MATRICES_M 4
-#define MATRICES_N 4
-#define BK 32
-#elif TILE == 128
+#elif TILE == 128 // 128 x 128 x 32, 4 subgroups of 64 x 64
 #define SUBGROUPS_M 2
 #define SUBGROUPS_N 2
 #define MATRICES_M 4
 #define MATRICES_N 4
 #define BK 32
-#elif TILE == 131
+#elif TILE == 129 // 128 x 128 x 64, 8 subgroups of 64 x 32
 #define SUBGROUPS_M 2
 #define SUBGROUPS_N 4
 #define MATRICES_M 4
 #define MATRICES_N 2
 #define BK 64
-#elif TILE == 98
+#elif TILE == 96 // 128 x 64 x 32, 4 subgroups of 64 x 32
 #define SUBGROUPS_M 2
 #define SUBGROUPS_N 2
 #define MATRICES_M 4
 #define MATRICES_N 2
 #define BK 32
-#elif TILE == 96
-#define SUBGROUPS_M 2
-#define SUBGROUPS_N 2
-#define MATRICES_M 4
-#define MATRICES_N 2
-#define BK 64
-#elif TILE == 162
-#define SUBGROUPS_M 4
-#define SUBGROUPS_N 1
-#define MATRICES_M 4
-#define MATRICES_N 4
-#define BK 32
-#elif TILE == 64
+#else // 64 x 64 x 64, 4 subgroups of 32 x 32
 #define SUBGROUPS_M 2
 #define SUBGROUPS_N 2
 #define MATRICES_M 2

@@ -10,6 +10,7 @@
 #include "prelude.glsl"
 #include "accumulate.glsl"
 #include "epilogue.glsl"
+#include "round.glsl"
 #include "matmul_args.glsl"
 
 layout(constant_id = 7) const bool C_EIGHTS = false;
@@ -158,15 +159,7 @@ void store_eight(uint m, uint n, float v[8]) {
         v[i] = activate(v[i], args.alpha);
     }
     if (C_EIGHTS) {
-        uvec2 low, high;
-#if TC_ID == DT_bf16
-        low = tfvk_pack_bf16(vec4(v[0], v[1], v[2], v[3]));
-        high = tfvk_pack_bf16(vec4(v[4], v[5], v[6], v[7]));
-#else
-        low = tfvk_pack_f16(vec4(v[0], v[1], v[2], v[3]));
-        high = tfvk_pack_f16(vec4(v[4], v[5], v[6], v[7]));
-#endif
-        EightsOut(uvec2(c_matrix)).v[at / 8] = uvec4(low, high);
+        EightsOut(uvec2(c_matrix)).v[at / 8] = round_eight(v);
         return;
     }
     [[unroll]] for (uint i = 0; i < 8; i++)

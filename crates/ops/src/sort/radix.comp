@@ -28,17 +28,27 @@ void main() {
 }
 #else
 #include "sort/group_scan.glsl"
-// At most 128 invocations: 8 KiB.
+// At most 128 invocations: 8 KiB. Counts of each (digit, invocation); then the block's keys in order, and their payload.
 shared uint place[DIGITS * 128u];
+// From places in the block to places in the whole.
+shared uint offset[DIGITS];
+
+void put(uint at, uint key) { place[at] = key; }
+void put(uint at, uvec2 key) { place[2u * at] = key.x; place[2u * at + 1u] = key.y; }
+#if KEY == 8
+uvec2 get(uint at) { return uvec2(place[2u * at], place[2u * at + 1u]); }
+#else
+uint get(uint at) { return place[at]; }
+#endif
 
 void main() {
     uint block = group_index();
     if (block >= args.blocks) return;
     uint t = thread_index(), threads = group_size();
-    uint first = (block * threads + t) * ITEMS;
+    uint start = block * threads * ITEMS, first = start + t * ITEMS, here = min(args.n - start, threads * ITEMS);
     [[unroll]] for (uint d = 0u; d < DIGITS; d++) place[d * threads + t] = 0u;
     KEY_TYPE key[ITEMS];
-    for (uint k = 0u; k < ITEMS; k++) {
+    [[unroll]] for (uint k = 0u; k < ITEMS; k++) {
         if (first + k < args.n) {
             key[k] = args.keys.v[first + k];
             place[key_digit(key[k], args.shift, DIGITS - 1u) * threads + t]++;
@@ -56,19 +66,32 @@ void main() {
         before += c;
     }
     barrier();
-    // From places in the block to places in the whole.
-    uint offset[DIGITS];
-    [[unroll]] for (uint d = 0u; d < DIGITS; d++) {
-        offset[d] = args.counts.v[d * args.blocks + block] - place[d * threads];
+    for (uint d = t; d < DIGITS; d += threads) offset[d] = args.counts.v[d * args.blocks + block] - place[d * threads];
+    barrier();
+    uint rank[ITEMS];
+    [[unroll]] for (uint k = 0u; k < ITEMS; k++)
+        if (first + k < args.n) rank[k] = place[key_digit(key[k], args.shift, DIGITS - 1u) * threads + t]++;
+    barrier();
+    // In order first, so that neighbours write next to each other.
+    [[unroll]] for (uint k = 0u; k < ITEMS; k++)
+        if (first + k < args.n) put(rank[k], key[k]);
+    barrier();
+    uint to[ITEMS];
+    [[unroll]] for (uint k = 0u; k < ITEMS; k++) {
+        uint i = k * threads + t;
+        if (i < here) {
+            KEY_TYPE moved = get(i);
+            to[k] = i + offset[key_digit(moved, args.shift, DIGITS - 1u)];
+            args.sorted.v[to[k]] = moved;
+        }
     }
     barrier();
-    for (uint k = 0u; k < ITEMS; k++) {
-        if (first + k < args.n) {
-            uint d = key_digit(key[k], args.shift, DIGITS - 1u);
-            uint at = place[d * threads + t]++ + offset[d];
-            args.sorted.v[at] = key[k];
-            args.order.v[at] = IS_NULL(args.payload) ? first + k : args.payload.v[first + k];
-        }
+    [[unroll]] for (uint k = 0u; k < ITEMS; k++)
+        if (first + k < args.n) place[rank[k]] = IS_NULL(args.payload) ? first + k : args.payload.v[first + k];
+    barrier();
+    [[unroll]] for (uint k = 0u; k < ITEMS; k++) {
+        uint i = k * threads + t;
+        if (i < here) args.order.v[to[k]] = place[i];
     }
 }
 #endif

@@ -3,6 +3,7 @@
 Each check is a function that yields findings; `run` prints them and exits with 1 when one is a problem.
 """
 import ctypes
+import difflib
 import glob
 import importlib.metadata
 import json
@@ -21,6 +22,13 @@ OLDEST_TENSORFLOW = (2, 16)
 TENSORFLOWS = ("tensorflow", "tensorflow-cpu", "tf-nightly", "tf-nightly-cpu", "tensorflow-rocm")
 OTHER_PLUGINS = ("tensorflow-directml-plugin", "intel-extension-for-tensorflow", "tensorflow-metal")
 MANIFESTS = ("/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d", "~/.local/share/vulkan/icd.d")
+
+# What the library reads, and what this package and the tests do.
+SETTINGS = tuple(f"TFVK_{n}" for n in (
+    "VISIBLE_DEVICES", "ALLOW_SOFTWARE", "DEVICE_TYPE", "FUSION", "LOG", "VALIDATION", "PROFILE", "CACHE_DIR", "LIMIT_INVOCATIONS",
+    "LIMIT_SHARED_MEMORY", "LIMIT_GROUPS", "LIMIT_ALLOCATION", "LIMIT_WORK", "LOSE_AFTER", "DISABLE", "EMULATE", "DRIVER_SCOPE",
+    "LIBRARY", "TEST_DEVICE", "WINDOWS_TOOLS", "REQUIRE_SPIRV_VAL",
+))
 
 
 @dataclass
@@ -116,6 +124,19 @@ def installed(names):
             pass
 
 
+def check_settings():
+    for name in sorted(n for n in os.environ if n.startswith("TFVK_") and n not in SETTINGS):
+        close = difflib.get_close_matches(name, SETTINGS, 1, 0.7)
+        meant = f" (is {close[0]} meant?)" if close else ""
+        yield Finding("settings", WARNING, f"{name} is set, which is no setting{meant}.", "The settings are in the README and at the top of crates/device/src/env.rs.")
+    kind = os.environ.get("TFVK_DEVICE_TYPE", "")
+    if kind and not re.fullmatch("[A-Z][A-Z_]*", kind):
+        yield Finding("settings", WARNING, f"TFVK_DEVICE_TYPE={kind} is not a device type (capital letters and _): it is GPU.")
+    fusion = os.environ.get("TFVK_FUSION", "")
+    if fusion not in ("", "0", "1"):
+        yield Finding("settings", WARNING, f"TFVK_FUSION must be 0 or 1, not '{fusion}': operators are fused.")
+
+
 def check_tensorflow():
     # `tensorflow-cpu` may come with an empty `tensorflow` of the same version.
     found = dict(installed(TENSORFLOWS))
@@ -196,7 +217,7 @@ def check_run(timeout=300):
         yield Finding("run", OK, f"TensorFlow sees {len(answer['gpus'])} GPU device{'s' * (len(answer['gpus']) > 1)} and a matrix product on it is right.")
 
 
-CHECKS = (check_system, check_loader, check_driver, check_library, check_adapters, check_tensorflow, check_conflicts, check_run)
+CHECKS = (check_system, check_loader, check_driver, check_library, check_adapters, check_settings, check_tensorflow, check_conflicts, check_run)
 
 
 def run(as_json=False, out=sys.stdout):

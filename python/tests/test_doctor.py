@@ -1,8 +1,10 @@
 """`tfvk doctor`: healthy as installed; and it finds each thing that can be wrong."""
 import importlib.metadata
 import json
+import re
 import subprocess
 import types
+from pathlib import Path
 
 import pytest
 from made_up import GPU, REFUSED, SOFTWARE
@@ -129,3 +131,20 @@ def test_a_tensorflow_built_for_cuda(monkeypatch, said, status):
 def test_a_crash_of_tensorflow_is_told(monkeypatch):
     monkeypatch.setattr(doctor, "PROBE", "import sys; print('last words', file=sys.stderr); sys.exit(134)")
     assert "134" in problems(doctor.check_run())[0] and "last words" in problems(doctor.check_run())[0]
+
+
+def test_settings_that_are_none_and_wrong_values(monkeypatch):
+    for name in doctor.SETTINGS:
+        monkeypatch.delenv(name, raising=False)
+    assert not list(doctor.check_settings())
+    monkeypatch.setenv("TFVK_VISIBLE_DEVICE", "0")
+    monkeypatch.setenv("TFVK_FUSION", "off")
+    monkeypatch.setenv("TFVK_DEVICE_TYPE", "gpu")
+    said = [f.text for f in doctor.check_settings()]
+    assert len(said) == 3 and "is TFVK_VISIBLE_DEVICES meant?" in said[0], said
+
+
+def test_every_setting_of_the_library_is_known():
+    source = Path(__file__).resolve().parents[2] / "crates/device/src/env.rs"
+    named = set(re.findall(r"^//! \| `(TFVK_\w+)`", source.read_text(), re.M))
+    assert len(named) > 10 and named <= set(doctor.SETTINGS), named - set(doctor.SETTINGS)

@@ -1,5 +1,7 @@
 //! What the user is told: single lines on standard error.
 
+use tfvk_device::log::{Level, enabled};
+
 /// One sentence for the user.
 pub fn notice(message: impl std::fmt::Display) {
     eprintln!("tensorflow-vulkan: {message}");
@@ -7,7 +9,7 @@ pub fn notice(message: impl std::fmt::Display) {
 
 /// Details for whoever looks for a fault: shown when `TFVK_LOG` is `debug`.
 pub fn debug(message: impl FnOnce() -> String) {
-    if std::env::var("TFVK_LOG").is_ok_and(|v| v == "debug") {
+    if enabled(Level::Debug) {
         eprintln!("tensorflow-vulkan: {}", message());
     }
 }

@@ -133,6 +133,9 @@ fn choose(major_version: i32) -> Platform {
     } else {
         device_type
     };
+    if let Some(fusion) = std::env::var("TFVK_FUSION").ok().filter(|v| !matches!(v.as_str(), "" | "0" | "1")) {
+        log::notice(format_args!("TFVK_FUSION must be 0 or 1, not '{fusion}': operators are fused"));
+    }
     Platform { adapters, name: c"VULKAN".to_owned(), device_type: CString::new(device_type).unwrap_or_default() }
 }
 
@@ -163,7 +166,7 @@ fn find(major_version: i32) -> Result<Vec<Adapter>> {
 
 /// Whether software adapters count.
 pub fn software_allowed() -> bool {
-    std::env::var_os("TFVK_ALLOW_SOFTWARE").is_some_and(|v| v == "1")
+    std::env::var("TFVK_ALLOW_SOFTWARE").is_ok_and(|v| v.trim() == "1")
 }
 
 /// A platform name and device type that nobody uses and that no earlier refused copy used: TensorFlow aborts on a second

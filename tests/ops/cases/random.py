@@ -115,7 +115,18 @@ def shuffles():
         yield case("StatelessShuffle", few, {"value": t(*s), **key(len(s))}, tol=EXACT, tag=f"{s}", special=False)
 
 
-CASES = [*shuffles(), *gammas(), 
+def poissons():
+    """The samples of a batch of shapes, of rates on both sides of the one where the method changes."""
+    rates = [0.0, 0.1, 1.0, 5.5, 9.9, 10.0, 33.0, 1000.0]
+    for i, s in enumerate(([8], [3, 8], [70, 2, 8], [0, 8])):
+        for out in ("float32", "int64", "int32", "float16", "float64") if i == 1 else ("float32", "int32"):
+            attrs = {"dtype": out}
+            yield case("StatelessRandomPoisson", ("float32", "float64", "float16"), {"shape": const(s), **seed(i), "lam": const(rates, None)}, attrs, tol=EXACT, tag=f"{s} {out}")
+            inputs = {"shape": const(np.array(s[:-1], np.int32)), "rate": const(rates, None)}
+            yield case("RandomPoissonV2", ("float32", "float64", "float16"), inputs, {"seed": 7, "seed2": 9, **attrs}, tol=EXACT, tag=f"{s} {out}", via="function")
+
+
+CASES = [*poissons(), *shuffles(), *gammas(), 
     *draws(),
     *stateful(),
     *generators(),

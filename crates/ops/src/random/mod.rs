@@ -2,9 +2,9 @@
 //! and initial weights as on the CPU. Element-to-counter mapping and distributions: `random_fill.comp`.
 
 mod fill;
-mod gamma;
 mod multinomial;
 mod philox;
+mod samples;
 mod shape;
 mod shuffle;
 mod state;
@@ -37,9 +37,12 @@ pub const KERNELS: &[KernelDef] = &[
     KernelDef::kernel("StatelessRandomUniformFullInt", FULL, stateless::full_int).host(&["shape"]),
     KernelDef::kernel("StatelessMultinomial", LOGITS, multinomial::stateless).host(&["num_samples"]),
     KernelDef::kernel("Multinomial", LOGITS, multinomial::stateful).host(&["num_samples"]),
-    KernelDef::kernel("StatelessRandomGammaV2", GAMMA, gamma::of_seed).host(&["shape"]),
-    KernelDef::kernel("StatelessRandomGammaV3", GAMMA, gamma::of_key).host(SHAPE_ALG),
-    KernelDef::kernel("RandomGamma", &[t("S", types::INDEX), t("T", SAMPLED)], gamma::stateful).host(&["shape"]),
+    KernelDef::kernel("StatelessRandomGammaV2", GAMMA, samples::of_seed).host(&["shape"]),
+    KernelDef::kernel("StatelessRandomGammaV3", GAMMA, samples::of_key).host(SHAPE_ALG),
+    KernelDef::kernel("RandomGamma", &[t("S", types::INDEX), t("T", SAMPLED)], samples::stateful).host(&["shape"]),
+    KernelDef::kernel("RandomPoissonV2", &[t("S", types::INDEX), t("R", SAMPLED), t("dtype", COUNTED)], samples::stateful)
+        .host(&["shape"]),
+    KernelDef::kernel("StatelessRandomPoisson", &[t("Rtype", SAMPLED), t("dtype", COUNTED)], samples::of_seed).host(&["shape"]),
     KernelDef::kernel("RandomShuffle", &[t("T", types::ALL)], shuffle::stateful),
     KernelDef::kernel("StatelessShuffle", &[t("T", types::ALL)], shuffle::stateless).host(&["key", "counter", "alg"]),
     KernelDef::kernel("RandomUniform", FLOATS, stateful::uniform).host(&["shape"]),
@@ -59,6 +62,7 @@ pub const KERNELS: &[KernelDef] = &[
 const SEED: &[crate::TypeConstraint] = &[t("Tseed", types::INDEX)];
 const FLOATS: &[crate::TypeConstraint] = &[t("dtype", types::FLOAT)];
 const SAMPLED: &[DType] = &[DType::F16, DType::F32, DType::F64];
+const COUNTED: &[DType] = &[DType::F16, DType::F32, DType::F64, I32, I64];
 const GAMMA: &[crate::TypeConstraint] = &[t("dtype", SAMPLED)];
 const INTS: &[crate::TypeConstraint] = &[t("dtype", types::INDEX)];
 const FULL: &[crate::TypeConstraint] = &[t("dtype", FULL_INT)];

@@ -148,7 +148,9 @@ fn launch(ctx: &Compute<'_>, x: &Tensor, y: &Tensor, axis: &Axis, p: &Pass, comp
         plan::radices(p.length).ok_or_else(|| Error::internal(format!("a pass of {} elements has no radices", p.length)))?;
     let full = limits.shared_memory / size / footprint(p.length);
     let filling = if p.load_lanes || p.store_lanes { 128 / size } else { 1 };
+    // A power of two, so that neighbours fill whole memory transactions.
     let lanes = filling.max(1024 / p.length).min(p.n0.next_power_of_two()).min(full).max(1);
+    let lanes = 1 << lanes.ilog2();
     let threads = (p.length * lanes / 8).next_power_of_two().clamp(32, limits.max_invocations.min(256));
     let mut args = Args::new();
     args.read(x)?.write(y)?;

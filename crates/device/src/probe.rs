@@ -148,14 +148,15 @@ fn properties(instance: &Instance, extensions: &Extensions, chain: &Chain, adapt
     let memory = unsafe { instance.vk.get_physical_device_memory_properties(physical) };
     let heaps = &memory.memory_heaps[..memory.memory_heap_count as usize];
     let local = heaps.iter().filter(|h| h.flags.contains(vk::MemoryHeapFlags::DEVICE_LOCAL)).map(|h| h.size).max().unwrap_or(0);
-    let largest = |n: u64| if n == 0 { u64::MAX } else { n };
+    let largest = if v11.max_memory_allocation_size > 0 { v11.max_memory_allocation_size } else { u64::MAX };
     adapter.limits = Limits {
         max_invocations: raw.max_compute_work_group_invocations,
         max_group_size: raw.max_compute_work_group_size,
         max_groups: raw.max_compute_work_group_count,
         shared_memory: raw.max_compute_shared_memory_size,
         push_constants: raw.max_push_constants_size,
-        max_allocation: largest(v11.max_memory_allocation_size).min(largest(buffer.max_buffer_size)),
+        // Many drivers give more than the maxMemoryAllocationSize that they tell, and those that do not say so each time.
+        max_allocation: if buffer.max_buffer_size > 0 { buffer.max_buffer_size } else { largest }.min(local),
         device_memory: local,
         launch_work: match adapter.kind {
             AdapterKind::Discrete | AdapterKind::Virtual => 256 << 30,

@@ -15,6 +15,7 @@
 //! | `TFVK_LIMIT_WORK` | at most so much work of one launch, in bytes moved or 16 operations each: what can be is split |
 //! | `TFVK_LOSE_AFTER` | the device acts as if it were lost after so many batches of work |
 //! | `TFVK_DISABLE` | features to do without, by name: `int64,f64` (see [`DISABLE`]); a required one (see [`REQUIRED`]): refused |
+//! | `TFVK_FAR` | `1`: every launch reaches its tensors as it would those of more than 2 GiB |
 //! | `TFVK_EMULATE` | features to act as if they were there: `transfer`, a transfer queue where there is none (see [`EMULATE`]) |
 //!
 //! Numbers may end in `k`, `m` or `g` (powers of 1,024). The limits and `TFVK_DISABLE` imitate a weak device.
@@ -58,6 +59,7 @@ pub(crate) struct Settings {
     pub allocation: Option<u64>,
     pub work: Option<u64>,
     pub lose_after: Option<u64>,
+    pub far: bool,
     pub disable: Vec<String>,
     pub emulate: Vec<String>,
 }
@@ -148,12 +150,13 @@ impl Settings {
             allocation: number("TFVK_LIMIT_ALLOCATION")?,
             work: number("TFVK_LIMIT_WORK")?,
             lose_after: number("TFVK_LOSE_AFTER")?,
+            far: flag("TFVK_FAR")?,
             disable: names("TFVK_DISABLE", &get, DISABLE.iter().map(|d| d.0).chain(REQUIRED.iter().map(|r| r.0)))?,
             emulate: names("TFVK_EMULATE", &get, EMULATE.iter().map(|e| e.0))?,
         })
     }
 
-    /// Lower an adapter's features and limits to these settings.
+    /// Fit an adapter's features and limits to these settings.
     pub fn clamp(&self, adapter: &mut Adapter) {
         for (named, switches) in [(&self.emulate, EMULATE), (&self.disable, DISABLE)] {
             for (_, switch) in switches.iter().filter(|(name, _)| named.iter().any(|n| n == name)) {
@@ -169,7 +172,9 @@ impl Settings {
             lower(&mut limits.max_group_size[axis], self.invocations);
             lower(&mut limits.max_groups[axis], self.groups);
         }
-        limits.max_allocation = limits.max_allocation.min(self.allocation.unwrap_or(u64::MAX));
+        // Beyond 4 GiB indices have 64 bits (`far.rs`).
+        let most = if adapter.features.int64 { u64::MAX } else { u64::from(u32::MAX) & !0xff };
+        limits.max_allocation = limits.max_allocation.min(self.allocation.unwrap_or(u64::MAX)).min(most);
         limits.launch_work = limits.launch_work.min(self.work.unwrap_or(u64::MAX));
     }
 }

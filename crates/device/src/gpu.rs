@@ -11,7 +11,7 @@ use crate::chain::Chain;
 use crate::env::Settings;
 use crate::instance::{Instance, instance};
 use crate::probe::{self, Families};
-use crate::{Adapter, Code, Error, Result, exit};
+use crate::{Adapter, Code, Error, Result, exit, far};
 
 /// A Vulkan device.
 pub(crate) struct Gpu {
@@ -30,6 +30,8 @@ pub(crate) struct Gpu {
     pub full_subgroups: bool,
     /// The highest SPIR-V version that the driver takes.
     pub spirv: (u8, u8),
+    /// For tests: all launches reach their tensors as they would very large ones.
+    all_far: bool,
     /// For tests: the device acts as if it were lost after so many batches.
     pub lose_after: Option<u64>,
     instance: &'static Instance,
@@ -51,6 +53,7 @@ impl Gpu {
             return Err(Error::new(Code::FailedPrecondition, format!("this adapter cannot be used: {why}")));
         }
         exit::check()?;
+        let settings = Settings::from_env()?;
         let instance = instance()?;
         let physical = adapter.physical;
         let failed = |what: &str| Error::new(Code::FailedPrecondition, format!("{}: {what}", adapter.name));
@@ -100,10 +103,18 @@ impl Gpu {
             },
             full_subgroups,
             spirv: if extensions.version >= vk::API_VERSION_1_3 { (1, 6) } else { (1, 5) },
-            lose_after: Settings::from_env()?.lose_after,
+            all_far: settings.far,
+            lose_after: settings.lose_after,
             instance,
             lost: OnceLock::new(),
         })
+    }
+
+    /// Whether a launch on a tensor of so many bytes needs 64-bit indices. Without 64-bit integers no tensor is that large
+    /// (`probe.rs`).
+    #[inline]
+    pub fn far(&self, bytes: u64) -> bool {
+        (bytes > far::NEAR || self.all_far) && self.adapter.features.int64
     }
 
     /// An error if the device is lost or the process must not use it any more.

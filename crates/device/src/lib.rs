@@ -25,6 +25,7 @@ mod env;
 mod error;
 mod event;
 mod exit;
+mod far;
 mod float_controls;
 mod garbage;
 mod gpu;

@@ -1,5 +1,6 @@
 //! Pipelines: made from a kernel and its specialisation constants, kept in memory (bounded) and, compiled, on disk.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -14,7 +15,7 @@ use crate::cache::CacheFile;
 use crate::env::Settings;
 use crate::gpu::Gpu;
 use crate::kernel::KernelInfo;
-use crate::{Error, Kernel, Result, capability, exit, float_controls, log, spirv};
+use crate::{Error, Kernel, Result, capability, exit, far, float_controls, log, spirv};
 
 /// Push-constant bytes of every pipeline.
 pub(crate) const PUSH_BYTES: usize = 128;
@@ -29,6 +30,7 @@ pub(crate) struct Pipeline {
     tick: AtomicU64,
     id: u128,
     constants: SmallVec<[u32; 16]>,
+    far: bool,
     gpu: Arc<Gpu>,
 }
 
@@ -99,23 +101,24 @@ impl Pipelines {
         })
     }
 
-    /// The pipeline of a kernel with these constants, and pipelines that had to make room for it.
+    /// The pipeline of a kernel with these constants, and pipelines that had to make room for it. `far`: it reaches beyond
+    /// [`far::NEAR`] bytes of a tensor.
     ///
     /// Errors: Unimplemented for a capability, size or SPIR-V version that the device lacks; Internal if the driver refuses.
     #[inline]
-    pub fn get(&self, kernel: &Kernel, constants: &[u32]) -> Result<(Arc<Pipeline>, Vec<Arc<Pipeline>>)> {
+    pub fn get(&self, kernel: &Kernel, constants: &[u32], far: bool) -> Result<(Arc<Pipeline>, Vec<Arc<Pipeline>>)> {
         let info = kernel.info()?;
-        let key = key(info.id, constants);
-        match self.find(key, info.id, constants) {
+        let key = key(info.id, constants) ^ u64::from(far);
+        match self.find(key, info.id, constants, far) {
             Some(found) => Ok((found, Vec::new())),
-            None => self.build(kernel, info, constants, key),
+            None => self.build(kernel, info, constants, far, key),
         }
     }
 
     #[inline]
-    fn find(&self, key: u64, id: u128, constants: &[u32]) -> Option<Arc<Pipeline>> {
+    fn find(&self, key: u64, id: u128, constants: &[u32], far: bool) -> Option<Arc<Pipeline>> {
         let map = self.map.read().unwrap_or_else(PoisonError::into_inner);
-        let found = map.get(&key)?.iter().find(|p| p.id == id && p.constants.as_slice() == constants)?;
+        let found = map.get(&key)?.iter().find(|p| p.id == id && p.far == far && p.constants.as_slice() == constants)?;
         found.tick.store(self.clock.load(Ordering::Relaxed), Ordering::Relaxed);
         Some(found.clone())
     }
@@ -126,14 +129,15 @@ impl Pipelines {
         kernel: &Kernel,
         info: &KernelInfo,
         constants: &[u32],
+        far: bool,
         key: u64,
     ) -> Result<(Arc<Pipeline>, Vec<Arc<Pipeline>>)> {
         let _builder = self.building[key as usize % self.building.len()].lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = self.find(key, info.id, constants) {
+        if let Some(found) = self.find(key, info.id, constants, far) {
             return Ok((found, Vec::new()));
         }
         let start = Instant::now();
-        let handle = self.compile(kernel, info, constants).map_err(|e| {
+        let handle = self.compile(kernel, info, constants, far).map_err(|e| {
             let device = &self.gpu.adapter.name;
             e.context(format!("kernel '{}' with constants {constants:?} on '{device}'", kernel.name))
         })?;
@@ -145,6 +149,7 @@ impl Pipelines {
             tick: AtomicU64::new(tick),
             id: info.id,
             constants: SmallVec::from_slice(constants),
+            far,
             gpu: self.gpu.clone(),
         });
         self.dirty.store(true, Ordering::Release);
@@ -175,20 +180,21 @@ impl Pipelines {
         evicted
     }
 
-    fn compile(&self, kernel: &Kernel, info: &KernelInfo, constants: &[u32]) -> Result<vk::Pipeline> {
+    fn compile(&self, kernel: &Kernel, info: &KernelInfo, constants: &[u32], far: bool) -> Result<vk::Pipeline> {
         self.gpu.check()?;
         let group = check(kernel, info, constants, &self.gpu)?;
         let gpu = &self.gpu;
         let features = &gpu.adapter.features;
-        let code = float_controls::keep_nans(&kernel.spirv, |width| match width {
+        let words = if far { far::widen(&kernel.spirv) } else { Cow::Borrowed(&*kernel.spirv) };
+        let code = float_controls::keep_nans(&words, |width| match width {
             16 => features.nan_preserve_f16,
             32 => features.nan_preserve_f32,
             64 => features.nan_preserve_f64,
             _ => false,
         });
-        let words = vk::ShaderModuleCreateInfo::default().code(&code);
+        let module = vk::ShaderModuleCreateInfo::default().code(&code);
         // SAFETY: the words are a SPIR-V module whose capabilities the device has.
-        let module = unsafe { gpu.vk.create_shader_module(&words, None) }.map_err(|r| gpu.error(r, "making a shader module"))?;
+        let module = unsafe { gpu.vk.create_shader_module(&module, None) }.map_err(|r| gpu.error(r, "making a shader module"))?;
         let entries: Vec<vk::SpecializationMapEntry> =
             (0..constants.len() as u32).map(|i| vk::SpecializationMapEntry { constant_id: i, offset: 4 * i, size: 4 }).collect();
         let data: Vec<u8> = constants.iter().flat_map(|c| c.to_ne_bytes()).collect();

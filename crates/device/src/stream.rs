@@ -51,7 +51,8 @@ impl Stream {
             let what = format!("its arguments are {n} bytes, and must be a multiple of 4 and at most {most}");
             return Err(Error::invalid_argument(format!("kernel '{}': {what}", kernel.name)));
         }
-        let (pipeline, evicted) = self.core.pipelines.get(kernel, constants)?;
+        let far = self.core.gpu.far(args.accesses.iter().map(|a| a.end - a.start).max().unwrap_or(0));
+        let (pipeline, evicted) = self.core.pipelines.get(kernel, constants, far)?;
         let mut recorder = self.core.recorder()?;
         for old in evicted {
             self.core.garbage.add(0, Waste::Pipeline(old));

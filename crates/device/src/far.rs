@@ -57,7 +57,7 @@ struct Ids {
     values: HashMap<u32, bool>,
     /// Pointer types into physical storage buffers.
     pointers: Vec<u32>,
-    /// A 64-bit integer type.
+    /// The 64-bit integer type, unsigned: only to that may an index be extended by zeros.
     long: Option<u32>,
     has_int64: bool,
 }
@@ -68,7 +68,7 @@ fn ids(words: &[u32]) -> Ids {
         match (opcode, &all[1..]) {
             (op::CAPABILITY, &[INT64]) => ids.has_int64 = true,
             (op::TYPE_INT, &[id, 32, signed]) => drop(ids.ints.insert(id, signed != 0)),
-            (op::TYPE_INT, &[id, 64, _]) => ids.long = Some(id),
+            (op::TYPE_INT, &[id, 64, 0]) => ids.long = Some(id),
             (op::TYPE_POINTER, &[id, PHYSICAL, _]) => ids.pointers.push(id),
             (op::NAME | op::MEMBER_NAME | op::DECORATE | op::MEMBER_DECORATE, _) => {}
             (code, _) if op::CONSTANTS.contains(&code) => {}

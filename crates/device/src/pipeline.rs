@@ -15,7 +15,7 @@ use crate::cache::CacheFile;
 use crate::env::Settings;
 use crate::gpu::Gpu;
 use crate::kernel::KernelInfo;
-use crate::{Error, Kernel, Result, capability, exit, far, float_controls, log, spirv};
+use crate::{Code, Error, Kernel, Result, capability, exit, far, float_controls, log, spirv};
 
 /// Push-constant bytes of every pipeline.
 pub(crate) const PUSH_BYTES: usize = 128;
@@ -70,6 +70,8 @@ pub(crate) struct Pipelines {
     clock: AtomicU64,
     /// One builder at a time for each of these classes of keys: no pipeline is compiled twice.
     building: [Mutex<()>; 16],
+    /// What cannot be made, by key: it is not tried again.
+    refused: Mutex<HashMap<u64, Error>>,
     file: Option<CacheFile>,
     /// The checksum of the file when it was last read or written.
     on_disk: Mutex<u64>,
@@ -94,6 +96,7 @@ impl Pipelines {
             count: AtomicU64::new(0),
             clock: AtomicU64::new(0),
             building: Default::default(),
+            refused: Mutex::default(),
             file,
             on_disk: Mutex::new(sum),
             dirty: AtomicBool::new(false),
@@ -136,10 +139,17 @@ impl Pipelines {
         if let Some(found) = self.find(key, info.id, constants, far) {
             return Ok((found, Vec::new()));
         }
+        if let Some(why) = self.refused.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Err(why.clone());
+        }
         let start = Instant::now();
         let handle = self.compile(kernel, info, constants, far).map_err(|e| {
             let device = &self.gpu.adapter.name;
-            e.context(format!("kernel '{}' with constants {constants:?} on '{device}'", kernel.name))
+            let e = e.context(format!("kernel '{}' with constants {constants:?} on '{device}'", kernel.name));
+            if matches!(e.code, Code::Internal | Code::Unimplemented) {
+                self.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(key, e.clone());
+            }
+            e
         })?;
         log!(Debug, "compiled '{}' {constants:?} in {:.1} ms", kernel.name, start.elapsed().as_secs_f64() * 1e3);
         let tick = self.clock.fetch_add(1, Ordering::Relaxed);

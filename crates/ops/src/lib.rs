@@ -11,6 +11,7 @@ pub mod copy;
 pub mod elementwise;
 pub mod expr;
 mod gather;
+mod generic;
 pub mod image;
 mod kernel_def;
 pub mod linalg;

@@ -5,6 +5,7 @@ use tfvk_device::{Args, Error, Result, Tensor};
 use super::divide::divisor;
 use super::geometry::Geometry;
 use super::{columns, coop, depthwise, padded};
+use crate::generic::instead_of;
 use crate::matmul::choice::{Choice, Machine, Size, Tile, choose};
 use crate::matmul::epilogue::{BiasAlong, Epilogue};
 use crate::matmul::product::{accumulator, in_fours, sum_parts};
@@ -68,11 +69,10 @@ impl Conv {
             if let Some(product) = self.as_product() {
                 return product.run(ctx);
             }
-            if let Some(choice) = coop::choice(self, Machine::of(ctx.device().adapter())) {
-                return self.run_coop(ctx, choice);
-            }
-            if padded::run(ctx, self, None)? {
-                return Ok(());
+            match self.on_matrix_units(ctx) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(why) => instead_of("a convolution on matrix units", why)?,
             }
             let bytes = accumulator(self.result.dtype).size() as i64;
             if self.pass == Pass::InputGradient && self.epilogue.is_none() && columns::suits(g, bytes) {
@@ -80,6 +80,14 @@ impl Conv {
             }
         }
         self.launch(ctx, choice)
+    }
+
+    /// Computes it on matrix units, where the device has them and it fits them; whether it did.
+    fn on_matrix_units(&self, ctx: &mut Compute<'_>) -> Result<bool> {
+        match coop::choice(self, Machine::of(ctx.device().adapter())) {
+            Some(choice) => self.run_coop(ctx, choice).map(|()| true),
+            None => padded::run(ctx, self, None),
+        }
     }
 
     /// Cuts the batch in two, so that indices fit.

@@ -167,6 +167,11 @@ impl Machine {
         Self { invocations: adapter.limits.max_invocations, shared: adapter.limits.shared_memory, busy, matrix_units }
     }
 
+    /// The same one, as if it had none.
+    pub fn without_matrix_units(self) -> Self {
+        Self { matrix_units: [false; 2], ..self }
+    }
+
     /// How to multiply a row by a matrix, where there is a kernel for that.
     pub fn vector_tile(self, size: Size, dtype: DType, along_k: bool) -> Option<Choice> {
         let tile = if along_k { Tile::VectorAlongK } else { Tile::VectorAcross };

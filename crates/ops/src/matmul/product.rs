@@ -7,6 +7,7 @@ use tfvk_device::{Args, DType, Error, Kernel, Result, Tensor};
 use super::choice::{Choice, Machine, Size, Tile, choose};
 use super::epilogue::{BiasAlong, Epilogue};
 use crate::copy::{View, strided_copy};
+use crate::generic::instead_of;
 use crate::{Compute, shader};
 
 /// One operand.
@@ -223,20 +224,49 @@ impl Product {
     }
 
     fn launch(&self, ctx: &mut Compute<'_>, choice: Option<Choice>) -> Result<()> {
-        let batches = self.batch.iter().map(|d| d.n).product::<u64>();
-        let size = Size { batch: batches, m: self.m, n: self.n, k: self.k };
+        match choice {
+            Some(choice) => self.launch_as(ctx, choice),
+            None => self.launch_first(ctx, self.choice(Machine::of(ctx.device().adapter()))),
+        }
+    }
+
+    /// With this kernel, or, if the driver makes none of it for matrix units, with one for any device.
+    fn launch_first(&self, ctx: &mut Compute<'_>, choice: Choice) -> Result<()> {
+        match self.launch_as(ctx, choice) {
+            Err(why) if choice.tile.on_matrix_units() => {
+                instead_of("a product on matrix units", why)?;
+                self.launch_as(ctx, self.choice(Machine::of(ctx.device().adapter()).without_matrix_units()))
+            }
+            other => other,
+        }
+    }
+
+    /// Elements of the operands and of the result, as a kernel is to treat it; whether the result is sums before rounding.
+    fn types(&self) -> ([DType; 3], bool) {
         let (ta, tb) = (self.a.tensor.dtype, self.b.tensor.dtype);
         let unrounded = matches!(ta, DType::F16 | DType::BF16) && self.c.dtype == DType::F32 && self.epilogue.is_none();
-        let tc = if unrounded { ta } else { self.c.dtype };
-        let choice = choice.unwrap_or_else(|| {
-            let machine = Machine::of(ctx.device().adapter());
-            let vector = machine.vector_tile(size, tc, self.b.along_k);
-            let eights = (ta, tb) == (tc, tc) && self.a_in_eights() && self.b_in_eights();
-            let matrix = || machine.matrix_tile(size, tc).filter(|_| eights || self.operations() >= WORTH_COPIES);
-            vector.or_else(matrix).unwrap_or_else(|| choose(size, tc, tiles(ta, tc), machine))
-        });
+        ([ta, tb, if unrounded { ta } else { self.c.dtype }], unrounded)
+    }
+
+    fn size(&self) -> Size {
+        Size { batch: self.batch.iter().map(|d| d.n).product(), m: self.m, n: self.n, k: self.k }
+    }
+
+    /// The kernel for it on this machine.
+    fn choice(&self, machine: Machine) -> Choice {
+        let ([ta, tb, tc], _) = self.types();
+        let size = self.size();
+        let vector = machine.vector_tile(size, tc, self.b.along_k);
+        let eights = (ta, tb) == (tc, tc) && self.a_in_eights() && self.b_in_eights();
+        let matrix = || machine.matrix_tile(size, tc).filter(|_| eights || self.operations() >= WORTH_COPIES);
+        vector.or_else(matrix).unwrap_or_else(|| choose(size, tc, tiles(ta, tc), machine))
+    }
+
+    fn launch_as(&self, ctx: &mut Compute<'_>, choice: Choice) -> Result<()> {
+        let ([ta, tb, tc], unrounded) = self.types();
+        let size = self.size();
         if choice.tile.on_matrix_units() && !(self.a_in_eights() && self.b_in_eights()) {
-            return self.in_eights(ctx)?.launch(ctx, Some(choice));
+            return self.in_eights(ctx)?.launch_as(ctx, choice);
         }
         let types = [ta.into(), tb.into(), tc.into()];
         let kernel = match choice.tile {
@@ -252,7 +282,7 @@ impl Product {
             return self.launch_tiles(ctx, kernel, choice, size, &self.c, parts, unrounded);
         }
         let partial = accumulator(tc);
-        let sums = ctx.temp(partial, [(parts * batches * self.m * self.n) as i64])?;
+        let sums = ctx.temp(partial, [(parts * size.batch * self.m * self.n) as i64])?;
         self.launch_tiles(ctx, kernel, choice, size, &sums, parts, true)?;
         sum_parts(ctx, &sums, &self.c, parts, (self.m, self.n), &self.epilogue)
     }

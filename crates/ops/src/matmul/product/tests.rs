@@ -133,8 +133,31 @@ fn every_tile_and_split() {
     }
 }
 
-fn run(host: &Local, x: &Value, y: &Value, (m, n, k): (i64, i64, i64), choice: Choice) -> Value {
-    struct Fixed(Choice, (i64, i64, i64));
+/// A kernel that the device has nothing for is replaced by one for any device.
+#[test]
+fn what_the_driver_refuses_is_computed_all_the_same() {
+    let Some(host) = local() else { return };
+    let (m, n, k) = (40, 48, 64);
+    let (a, b) = (data(m * k, 3), data(k * n, 4));
+    let want: Vec<i64> =
+        (0..m * n).map(|i| (0..k).map(|p| a[(i / n * k + p) as usize] * b[(p * n + i % n) as usize]).sum()).collect();
+    let x = host.upload(DType::F16, [m, k], &bytes(DType::F16, &a)).unwrap();
+    let y = host.upload(DType::F16, [k, n], &bytes(DType::F16, &b)).unwrap();
+    let choice = Choice { tile: Tile::Matrix256, k_part: k as u64 };
+    for _ in 0..2 {
+        let z = launch(&host, &x, &y, (m, n, k), choice, |p, ctx, choice| p.launch_first(ctx, choice));
+        assert!(host.read(&z).unwrap() == bytes(DType::F16, &want));
+    }
+}
+
+fn run(host: &Local, x: &Value, y: &Value, size: (i64, i64, i64), choice: Choice) -> Value {
+    launch(host, x, y, size, choice, |p, ctx, choice| p.run_as(ctx, Some(choice)))
+}
+
+type Launch = fn(&super::Product, &mut crate::Compute<'_>, Choice) -> tfvk_device::Result<()>;
+
+fn launch(host: &Local, x: &Value, y: &Value, (m, n, k): (i64, i64, i64), choice: Choice, how: Launch) -> Value {
+    struct Fixed(Choice, (i64, i64, i64), Launch);
     impl crate::OpKernel for Fixed {
         fn outputs(&self, _: &crate::Inputs<'_>) -> tfvk_device::Result<crate::Outputs> {
             Ok(crate::Outputs::from_iter([crate::Output::Shape([self.1.0, self.1.1].into())]))
@@ -152,11 +175,11 @@ fn run(host: &Local, x: &Value, y: &Value, (m, n, k): (i64, i64, i64), choice: C
                 batch: SmallVec::new(),
                 epilogue: super::Epilogue::none(),
             };
-            p.run_as(ctx, Some(self.0))
+            self.2(&p, ctx, self.0)
         }
     }
     let node = Node::new("MatMul").dtype("T", x.tensor().dtype);
-    host.run_kernel(&node, Box::new(Fixed(choice, (m, n, k))), &[x.clone(), y.clone()]).unwrap().remove(0)
+    host.run_kernel(&node, Box::new(Fixed(choice, (m, n, k), how)), &[x.clone(), y.clone()]).unwrap().remove(0)
 }
 
 /// A batch whose operands are copied for matrix units gives the same as it would without.

@@ -11,11 +11,11 @@
 //! | `TFVK_LIMIT_INVOCATIONS` | at most so many invocations of a workgroup |
 //! | `TFVK_LIMIT_SHARED_MEMORY` | at most so many bytes of shared memory |
 //! | `TFVK_LIMIT_GROUPS` | at most so many workgroups along each axis |
-//! | `TFVK_LIMIT_ALLOCATION` | at most so many bytes of one allocation |
+//! | `TFVK_LIMIT_ALLOCATION` | at most so many bytes of one allocation; 4 GiB where nothing is said (see [`LARGEST`]) |
 //! | `TFVK_LIMIT_WORK` | at most so much work of one launch, in bytes moved or 16 operations each: what can be is split |
 //! | `TFVK_LOSE_AFTER` | the device acts as if it were lost after so many batches of work |
 //! | `TFVK_DISABLE` | features to do without, by name: `int64,f64` (see [`DISABLE`]); a required one (see [`REQUIRED`]): refused |
-//! | `TFVK_FAR` | `1`: every launch reaches its tensors as it would those of more than 2 GiB |
+//! | `TFVK_FAR` | `1`: every launch reaches its tensors as it would those of more than 4 GiB |
 //! | `TFVK_EMULATE` | features to act as if they were there: `transfer`, a transfer queue where there is none (see [`EMULATE`]) |
 //!
 //! Numbers may end in `k`, `m` or `g` (powers of 1,024). The limits and `TFVK_DISABLE` imitate a weak device.
@@ -63,6 +63,10 @@ pub(crate) struct Settings {
     pub disable: Vec<String>,
     pub emulate: Vec<String>,
 }
+
+/// The largest allocation without TFVK_LIMIT_ALLOCATION. Kernels that index with 32 bits were seen to be wrong 4 GiB past the
+/// start of a tensor; `far.rs` is the remedy, and has not been seen at work on such a driver.
+const LARGEST: u64 = (4 << 30) - 256;
 
 type Switch = fn(&mut Features);
 
@@ -172,9 +176,8 @@ impl Settings {
             lower(&mut limits.max_group_size[axis], self.invocations);
             lower(&mut limits.max_groups[axis], self.groups);
         }
-        // Beyond 4 GiB indices have 64 bits (`far.rs`).
-        let most = if adapter.features.int64 { u64::MAX } else { u64::from(u32::MAX) & !0xff };
-        limits.max_allocation = limits.max_allocation.min(self.allocation.unwrap_or(u64::MAX)).min(most);
+        let largest = if adapter.features.int64 { self.allocation.unwrap_or(LARGEST) } else { LARGEST };
+        limits.max_allocation = limits.max_allocation.min(self.allocation.unwrap_or(u64::MAX)).min(largest);
         limits.launch_work = limits.launch_work.min(self.work.unwrap_or(u64::MAX));
     }
 }

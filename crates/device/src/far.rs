@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Tensors of more bytes than this are reached with 64-bit indices.
-pub(crate) const NEAR: u64 = 1 << 31;
+pub(crate) const NEAR: u64 = 1 << 32;
 
 /// OpCapability Int64; the storage class PhysicalStorageBuffer.
 const INT64: u32 = 11;

@@ -111,7 +111,7 @@ impl Gpu {
     }
 
     /// Whether a launch on a tensor of so many bytes needs 64-bit indices. Without 64-bit integers no tensor is that large
-    /// (`probe.rs`).
+    /// (`env.rs`).
     #[inline]
     pub fn far(&self, bytes: u64) -> bool {
         (bytes > far::NEAR || self.all_far) && self.adapter.features.int64

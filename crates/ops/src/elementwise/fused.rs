@@ -13,9 +13,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
-use tfvk_device::{DType, Error, Result, Tensor};
+use tfvk_device::{DType, DevicePtr, Error, Result, Tensor};
 
-use super::plan::{Axes, Given, Launch, Place, Plan, plan, types};
+use super::plan::{Axes, ByRows, Given, Launch, Place, Plan, plan, types};
 use super::rows;
 use crate::expr::{ASSIGN, Chain, launch_again};
 use crate::run::host_ints;
@@ -108,8 +108,21 @@ impl Fused {
     }
 
     fn run(&self, ctx: &mut Compute<'_>, plan: &Plan, variables: &[Tensor], outputs: &[Tensor]) -> Result<()> {
-        let temps = plan.temps.iter().map(|(d, s)| ctx.temp(*d, s.clone())).collect::<Result<SmallVec<[Tensor; 4]>>>()?;
         let inputs: SmallVec<[Tensor; 8]> = ctx.tensors().0.get(variables.len()..).unwrap_or_default().into();
+        // Four elements are read at once.
+        let aligned = |place: &Place| match *place {
+            Place::Input(i) => inputs.get(i).is_some_and(is_aligned),
+            Place::Output(i) => outputs.get(i).is_some_and(is_aligned),
+            Place::Variable(_) => false,
+            Place::Temp(_) => true,
+        };
+        let fits = |b: &&ByRows| b.rows.rows > 0 && b.rows.reads.iter().chain(&b.rows.writes).all(aligned);
+        let by_rows = plan.by_rows.as_ref().filter(fits);
+        let temps = plan.temps.iter().enumerate().map(|(i, (dtype, shape))| match by_rows {
+            Some(b) if !b.temps[i] => Ok(Tensor::on_device(*dtype, [0].into(), DevicePtr(0))),
+            _ => ctx.temp(*dtype, shape.clone()),
+        });
+        let temps = temps.collect::<Result<SmallVec<[Tensor; 4]>>>()?;
         let at = |place: Place| {
             let (list, i) = match place {
                 Place::Input(i) => (&inputs[..], i),
@@ -132,19 +145,10 @@ impl Fused {
                 _ => Err(Error::internal("a launch without a program, or a reduction with several results")),
             }
         };
-        let rows = match &plan.rows {
-            Some((before, rows, then)) => {
+        match by_rows {
+            Some(ByRows { before, rows, then, .. }) => {
                 let reads = rows.reads.iter().map(|&p| at(p)).collect::<Result<SmallVec<[Tensor; 8]>>>()?;
                 let writes = rows.writes.iter().map(|&p| at(p)).collect::<Result<SmallVec<[Tensor; 8]>>>()?;
-                // Four elements are read at once.
-                let aligned = |t: &Tensor| t.device_ptr().is_ok_and(|p| p.0 % 16 == 0);
-                let fits = rows.rows > 0 && reads.iter().chain(&writes).all(aligned);
-                fits.then_some((before, rows, then, reads, writes))
-            }
-            None => None,
-        };
-        match rows {
-            Some((before, rows, then, reads, writes)) => {
                 before.iter().try_for_each(|&i| run(ctx, &plan.launches[i]))?;
                 rows::launch(ctx, rows, &reads, &writes)?;
                 then.iter().try_for_each(|&i| run(ctx, &plan.launches[i]))?;
@@ -169,6 +173,10 @@ impl Fused {
             false => all.iter().zip(types).map(|(&i, &d)| ctx.read_variable(i, d)).collect(),
         }
     }
+}
+
+fn is_aligned(t: &Tensor) -> bool {
+    t.device_ptr().is_ok_and(|p| p.0 % 16 == 0)
 }
 
 /// Whether the memory of an input may become a result's: no other element of it is read afterwards.

@@ -77,6 +77,18 @@ pub struct Launch {
     pub memo: Memo,
 }
 
+/// Launches of which some are one.
+pub struct ByRows {
+    /// What comes before that one, among the plan's launches.
+    pub before: Vec<usize>,
+    /// That one.
+    pub rows: Rows,
+    /// What comes after it.
+    pub then: Vec<usize>,
+    /// Of the scratch memory, what is used.
+    pub temps: Vec<bool>,
+}
+
 /// The launches of an execution.
 pub struct Plan {
     /// The results' shapes.
@@ -85,8 +97,8 @@ pub struct Plan {
     pub temps: Vec<(DType, Shape)>,
     /// In this order.
     pub launches: Vec<Launch>,
-    /// The same where some of them are one: what comes before, that one, what comes after.
-    pub rows: Option<(Vec<usize>, Rows, Vec<usize>)>,
+    /// The same where some of them are one.
+    pub by_rows: Option<ByRows>,
     /// Scratch memory (by number) that is copied to variables after that.
     pub copies: Vec<(usize, usize)>,
 }
@@ -262,7 +274,7 @@ fn resolve<'a>(chain: &'a Chain, types: &[DType], given: &Given) -> Result<Resol
 /// Plans an execution. `types` are the chain's [`types`].
 pub fn plan(chain: &Chain, types: &[DType], given: &Given) -> Result<Plan> {
     let Resolved { steps, outputs, assigned } = resolve(chain, types, given)?;
-    let mut plan = Plan { outputs: Vec::new(), temps: Vec::new(), launches: Vec::new(), rows: None, copies: Vec::new() };
+    let mut plan = Plan { outputs: Vec::new(), temps: Vec::new(), launches: Vec::new(), by_rows: None, copies: Vec::new() };
     // Where results go that are kept.
     let mut homes = Homes::new();
     for (k, from) in outputs.iter().enumerate() {
@@ -318,7 +330,11 @@ pub fn plan(chain: &Chain, types: &[DType], given: &Given) -> Result<Plan> {
                 groups.iter().flat_map(|&g| if g == 0 { before } else { ends[g - 1] }..ends[g]).collect()
             };
             let (first, then) = rows::around(&steps, &homes, &groups, &set);
-            plan.rows = Some(((0..before).chain(launches(&first)).collect(), rows, launches(&then)));
+            let (before, then): (Vec<usize>, _) = ((0..before).chain(launches(&first)).collect(), launches(&then));
+            let others = before.iter().chain(&then).flat_map(|&l| plan.launches[l].reads.iter().chain(&plan.launches[l].writes));
+            let used: Vec<Place> = others.chain(&rows.reads).chain(&rows.writes).copied().collect();
+            let temps = (0..plan.temps.len()).map(|t| used.contains(&Place::Temp(t))).collect();
+            plan.by_rows = Some(ByRows { before, rows, then, temps });
         }
     }
     Ok(plan)

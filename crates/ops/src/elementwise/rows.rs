@@ -378,7 +378,7 @@ fn kernel(key: String, parts: &RowParts<'_>, far: bool) -> Result<Arc<Kernel>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::elementwise::plan::{Axes, Given, Plan, plan, types};
+    use crate::elementwise::plan::{Axes, ByRows, Given, Plan, plan, types};
 
     /// Launches before, reads, writes, launches after; nothing if no launch is one of rows.
     fn told(text: &str, inputs: &[&[i64]], axes: &[&[i64]]) -> Option<String> {
@@ -386,8 +386,8 @@ mod tests {
         let axes: Axes = axes.iter().map(|a| SmallVec::from_slice(a)).collect();
         let inputs = inputs.iter().map(|d| Shape::new(d)).collect();
         let given = Given { inputs, variables: Vec::new(), same: Vec::new(), axes };
-        let Plan { rows, .. } = plan(&chain, &types(&chain).unwrap(), &given).unwrap();
-        let (before, r, then) = rows?;
+        let Plan { by_rows, .. } = plan(&chain, &types(&chain).unwrap(), &given).unwrap();
+        let ByRows { before, rows: r, then, .. } = by_rows?;
         Some(format!("{before:?} {}x{} {} {:b} {:?} {:?} {then:?}", r.rows, r.n, r.stages, r.means, r.reads, r.writes))
     }
 

@@ -28,7 +28,7 @@ pub(crate) struct Core {
     pub garbage: Garbage,
     pub memory: MemoryBook,
     pub queries: Queries,
-    /// Only where it was asked for.
+    /// Where there are timestamps.
     pub profile: Option<Profile>,
     pub pipelines: Pipelines,
     pub timeline: Timeline,
@@ -49,7 +49,7 @@ impl Core {
             garbage: Garbage::default(),
             memory: MemoryBook::new(&gpu),
             queries: Queries::new(&gpu),
-            profile: (Settings::from_env()?.profile && gpu.adapter.features.timestamps).then(Profile::default),
+            profile: gpu.adapter.features.timestamps.then_some(Profile::new(Settings::from_env()?.profile)),
             pipelines: Pipelines::new(&gpu)?,
             timeline: Timeline::new(&gpu)?,
             submitted: AtomicU64::new(0),

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::core::Core;
+use crate::profile::KernelTime;
 use crate::ranges::{self, PlaceKind};
 use crate::{Adapter, DevicePtr, Result, Stream, log};
 
@@ -25,6 +27,14 @@ pub fn owner_of(address: u64) -> Option<Arc<Device>> {
 /// Whether `address` is one of a byte in device memory. Pinned memory is host memory.
 pub fn is_device_address(address: u64) -> bool {
     ranges::find(address).is_some_and(|place| place.kind == ranges::PlaceKind::Device && address - place.base < place.bytes)
+}
+
+/// The open devices, in the order in which they were opened.
+pub fn open_devices() -> Vec<Arc<Device>> {
+    let open = OPEN.read().unwrap_or_else(PoisonError::into_inner);
+    let mut all: Vec<Arc<Device>> = open.iter().flat_map(|m| m.values()).filter_map(Weak::upgrade).collect();
+    all.sort_by_key(|d| d.core.gpu.id);
+    all
 }
 
 impl Device {
@@ -83,6 +93,24 @@ impl Device {
     /// Free and total device memory in bytes, as the driver's budget says or, where it says nothing, as counted here.
     pub fn memory_usage(&self) -> (u64, u64) {
         self.core.memory.usage()
+    }
+
+    /// Begin to take the time of every launch; each is then waited for by the next. Errors: Unimplemented where the device has
+    /// no timestamps.
+    pub fn start_trace(&self) -> Result<()> {
+        let gpu = self.stream.timestamp()?.wait()?;
+        let host = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
+        if let Some(profile) = &self.core.profile {
+            profile.start((host as i64).wrapping_sub(gpu as i64));
+        }
+        Ok(())
+    }
+
+    /// End it: the launches since [`Device::start_trace`], in order, about a million at most. Waits for the device.
+    pub fn stop_trace(&self) -> Result<Vec<KernelTime>> {
+        let Some(profile) = &self.core.profile else { return Ok(Vec::new()) };
+        self.core.synchronize()?;
+        profile.stop(&self.core)
     }
 
     /// How many compiled pipelines are kept in memory.

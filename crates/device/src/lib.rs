@@ -54,13 +54,14 @@ mod workers;
 
 pub use adapter::{Adapter, AdapterKind, CoopMat, CoopMatShape, Features, Limits};
 pub use args::Args;
-pub use device::{Device, is_device_address, owner_of};
+pub use device::{Device, is_device_address, open_devices, owner_of};
 pub use dtype::{DType, Element};
 pub use error::{Code, Error, Result};
 pub use event::{Event, Timestamp};
 pub use instance::validation_errors;
 pub use kernel::Kernel;
 pub use probe::{adapters, visible_adapters};
+pub use profile::KernelTime;
 pub use shape::Shape;
 pub use stream::Stream;
 pub use tensor::{DevicePtr, HostPtr, Memory, Tensor};

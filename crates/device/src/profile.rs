@@ -1,9 +1,10 @@
-//! TFVK_PROFILE=1: how long each kernel runs on the GPU, summed by kernel and number of workgroups, printed when the device is
-//! closed. Launches are timed one by one, with a barrier on both sides: the sum is more than the same work takes unwatched.
+//! How long each kernel runs on the GPU. TFVK_PROFILE=1: summed by kernel and number of workgroups, printed when the device is
+//! closed. A trace ([`Profile::start`], [`Profile::stop`]): every launch by itself, on the host's clock. Launches are timed one by one, with a barrier on both sides: the sum is more than the same work takes unwatched.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ash::vk;
 
@@ -21,8 +22,26 @@ struct Launch {
     batch: u64,
 }
 
+/// Launches that a trace keeps, at most.
+const TRACED: usize = 1 << 20;
+
+/// One launch of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelTime {
+    /// The kernel's name.
+    pub name: String,
+    /// Workgroups.
+    pub groups: u64,
+    /// When it began, in nanoseconds since 1970.
+    pub start: u64,
+    /// How long it took, in nanoseconds.
+    pub duration: u64,
+}
+
 #[derive(Default)]
 struct State {
+    /// A running trace: nanoseconds from the GPU's clock to the host's, and what was seen.
+    trace: Option<(i64, Vec<KernelTime>)>,
     pending: VecDeque<Launch>,
     /// By kernel and workgroups.
     totals: HashMap<(String, u64), Total>,
@@ -37,10 +56,42 @@ struct Total {
 }
 
 /// The figures of a device.
-#[derive(Default)]
-pub(crate) struct Profile(Mutex<State>);
+pub(crate) struct Profile {
+    state: Mutex<State>,
+    /// Whether a table is wanted in the end.
+    table: bool,
+    on: AtomicBool,
+}
 
 impl Profile {
+    /// `table`: whether times are taken from the beginning, for a table in the end.
+    pub fn new(table: bool) -> Profile {
+        Profile { state: Mutex::default(), table, on: AtomicBool::new(table) }
+    }
+
+    /// Whether launches are to be timed.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.on.load(Ordering::Relaxed)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begin a trace. `to_host`: nanoseconds from the GPU's clock to that of the host since 1970.
+    pub fn start(&self, to_host: i64) {
+        self.state().trace = Some((to_host, Vec::new()));
+        self.on.store(true, Ordering::Relaxed);
+    }
+
+    /// End the trace, once the device's work is done: its launches in order; none if none was begun.
+    pub fn stop(&self, core: &Core) -> Result<Vec<KernelTime>> {
+        self.on.store(self.table, Ordering::Relaxed);
+        self.read(core)?;
+        Ok(self.state().trace.take().map_or_else(Vec::new, |t| t.1))
+    }
+
     /// A launch was recorded, in batch `batch` or before. Call with nothing locked: it may wait.
     pub fn add(
         &self,
@@ -53,7 +104,7 @@ impl Profile {
     ) -> Result<()> {
         let groups = groups.iter().map(|&n| u64::from(n)).product();
         let oldest = {
-            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.state();
             state.pending.push_back(Launch { key: (name.into(), groups), pool, queries, batch });
             if state.pending.len() < PENDING {
                 return Ok(());
@@ -67,7 +118,7 @@ impl Profile {
     /// Read the times of what the GPU has finished.
     fn read(&self, core: &Core) -> Result<()> {
         let completed = core.timeline.seen();
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         while state.pending.front().is_some_and(|l| l.batch <= completed) {
             let Some(launch) = state.pending.pop_front() else { break };
             let [start, end] = launch.queries.map(|q| {
@@ -75,7 +126,15 @@ impl Profile {
                 core.queries.give(q);
                 read
             });
-            let time = end?.saturating_sub(start?);
+            let (start, end) = (start?, end?);
+            let time = end.saturating_sub(start);
+            if let Some((to_host, seen)) = state.trace.as_mut().filter(|t| t.1.len() < TRACED) {
+                let (name, groups) = launch.key.clone();
+                seen.push(KernelTime { name, groups, start: start.saturating_add_signed(*to_host), duration: time });
+            }
+            if !self.table {
+                continue;
+            }
             let total = state.totals.entry(launch.key).or_insert(Total { launches: 0, sum: 0, least: u64::MAX });
             total.launches += 1;
             total.sum += time;
@@ -86,10 +145,13 @@ impl Profile {
 
     /// Print what was seen; the device's work is done.
     pub fn report(&self, core: &Core) {
+        if !self.table {
+            return;
+        }
         if let Err(error) = self.read(core) {
             log!(Warn, "the profile is incomplete: {error}");
         }
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
         let mut rows: Vec<_> = state.totals.iter().collect();
         rows.sort_by_key(|(_, t)| std::cmp::Reverse(t.sum));
         let all: u64 = rows.iter().map(|(_, t)| t.sum).sum();

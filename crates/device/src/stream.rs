@@ -57,7 +57,9 @@ impl Stream {
         for old in evicted {
             self.core.garbage.add(0, Waste::Pipeline(old));
         }
-        let Some(profile) = &self.core.profile else { return recorder.launch(&self.core, &pipeline, args, groups) };
+        let Some(profile) = self.core.profile.as_ref().filter(|p| p.is_on()) else {
+            return recorder.launch(&self.core, &pipeline, args, groups);
+        };
         let ((pool, start), (_, end)) = (self.core.queries.take()?, self.core.queries.take()?);
         recorder.timestamp(&self.core, pool, start)?;
         recorder.launch(&self.core, &pipeline, args, groups)?;

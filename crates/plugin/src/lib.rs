@@ -20,6 +20,7 @@ mod loaded;
 mod log;
 mod memory_limit;
 mod platform;
+mod profiler;
 mod python_hook;
 mod registration;
 mod status;
@@ -29,7 +30,7 @@ mod variable;
 mod variable_layout;
 mod wire;
 
-use tf_sys::{SE_PlatformRegistrationParams, TF_Status, TP_OptimizerRegistrationParams};
+use tf_sys::{SE_PlatformRegistrationParams, TF_ProfilerRegistrationParams, TF_Status, TP_OptimizerRegistrationParams};
 
 /// TensorFlow's entry for the devices.
 ///
@@ -61,6 +62,18 @@ pub unsafe extern "C" fn TF_InitGraph(params: *mut TP_OptimizerRegistrationParam
     guard::reporting(status, || {
         // SAFETY: TensorFlow's promise.
         unsafe { graph::init(params) }
+    });
+}
+
+/// TensorFlow's entry for the profiler.
+///
+/// # Safety
+/// Called by TensorFlow: `params` and `status` are what `pluggable_profiler.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn TF_InitProfiler(params: *mut TF_ProfilerRegistrationParams, status: *mut TF_Status) {
+    guard::reporting(status, || {
+        // SAFETY: TensorFlow's promise.
+        unsafe { profiler::init(params) }
     });
 }
 

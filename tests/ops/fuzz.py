@@ -229,10 +229,10 @@ def describe(case, variant):
 
 
 # Words of TensorFlow's CPU kernels where they cannot do what the op allows, and where a device checks no values, by contract.
-CPU_CANNOT = ("NHWC", "only supports", "not support", "not implemented", "No OpKernel", "roadcast", "not yet", "currently", "rank", "enough elements", "Axis requested")
+CPU_CANNOT = ("NHWC", "only supports", "not support", "not implemented", "No OpKernel", "roadcast", "not yet", "currently", "rank", "enough elements", "Axis requested", "must be positive")
 UNCHECKED = ("indices", "segment_ids", "segment ids", "number of segments", "out of range", "outside [", "not in [", "out of bounds", "seq_lens", "label value")
 # What the CPU takes although it does not fit: the device's refusal is the better answer.
-LENIENT = ("AvgPoolGrad: grad: expected shape", "OOM when allocating", "Unsupported algorithm id", "Inner dimension should be", "on a GPU", "of non-zero size")
+LENIENT = ("AvgPoolGrad: grad: expected shape", "AvgPool3DGrad: grad: expected shape", "OOM when allocating", "Unsupported algorithm id", "Inner dimension should be", "on a GPU", "of non-zero size")
 # Left out: an input that must fit the attributes; answers that depend on the number of the CPU's threads; kernels of the CPU that read and write beyond what does not fit.
 OPEN = ("MaxPoolGradWithArgmax", "Multinomial", "StatelessMultinomial", "BlockLSTM", "BlockLSTMV2", "BlockLSTMGrad", "BlockLSTMGradV2")
 

@@ -53,6 +53,15 @@ def slices():
         del inputs["shape"]
         yield case("TensorStridedSliceUpdate", FEW, {"input": t(*shape), **inputs, "value": t(*dy)}, m, tol=EXACT, tag=tag)
         yield case("ResourceStridedSliceAssign", ("float32", "bfloat16", "bool", "int64"), {"ref": var(t(*shape)), **inputs, "value": t(*dy)}, m, tol=EXACT, tag=tag)
+    # The value broadcasts.
+    for tag, shape, begin, end, m, value in (
+        ("row", (4, 6), [1, 0], [3, 6], masks(0, 0, 0, 0, 0), (6,)), ("column", (4, 6), [1, 0], [3, 6], masks(0, 0, 0, 0, 0), (2, 1)),
+        ("ones ahead", (4, 6), [1, 0], [3, 6], masks(0, 0, 0, 0, 0), (1, 1, 1, 6)), ("middle dropped", (3, 4, 5), [0, 2, 0], [3, 3, 5], masks(0, 0, 0, 0, 2), (3, 1)),
+        ("new axis", (4, 6), [0, 0, 0], [4, 0, 6], masks(0, 0, 0, 2, 0), (1, 6)), ("scalar", (4, 6), [1, 1], [3, 5], masks(0, 0, 0, 0, 0), ()),
+    ):
+        inputs = {"begin": const(begin), "end": const(end), "strides": const([1] * len(begin)), "value": t(*value)}
+        yield case("ResourceStridedSliceAssign", ("float32", "int64"), {"ref": var(t(*shape)), **inputs}, m, tol=EXACT, tag=f"broadcast {tag}")
+        yield case("TensorStridedSliceUpdate", ("float32", "int32"), {"input": t(*shape), **inputs}, m, tol=EXACT, tag=f"broadcast {tag}")
     nothing = {"begin": const([0, 0]), "end": const([4, 0]), "strides": const([1, 1])}
     # TensorFlow looks at no value for an empty slice.
     yield case("TensorStridedSliceUpdate", ("float32",), {"input": t(4, 6), **nothing, "value": t(2, 3)}, masks(0, 0, 0, 0, 0), tol=EXACT, tag="nothing")

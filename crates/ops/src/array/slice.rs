@@ -91,18 +91,27 @@ impl Mover for StridedSliceGrad {
 }
 
 /// The walk of a value that broadcasts to a slice's shape, with one axis per axis of the sliced tensor.
-fn value_view(value: &Shape, slice: &super::slice_spec::Slice, new_axis: i64, shrink: i64) -> Result<View> {
-    let _ = (new_axis, shrink);
+fn value_view(value: &Shape, slice: &super::slice_spec::Slice) -> Result<View> {
+    let none = || View { offset: 0, strides: SmallVec::from_elem(0, slice.dims.len()) };
     // TensorFlow looks at no value for an empty slice.
-    if value.num_elements() == 1 || slice.dims.contains(&0) {
-        return Ok(View { offset: 0, strides: SmallVec::from_elem(0, slice.dims.len()) });
+    if slice.dims.contains(&0) {
+        return Ok(none());
     }
-    // TensorFlow broadcasts nothing but a scalar here; dropped and new axes have length 1, so only order counts.
-    let long = |s: &[i64]| s.iter().copied().filter(|&d| d != 1).collect::<Axes>();
-    if long(value) != long(&slice.shape) {
+    let (own, shape) = (value.dims(), slice.shape.dims());
+    let ahead = own.len().saturating_sub(shape.len());
+    let fits = |i: usize| own[own.len() - 1 - i] == 1 || own[own.len() - 1 - i] == shape[shape.len() - 1 - i];
+    if own[..ahead].iter().any(|&d| d != 1) || !(0..own.len() - ahead).all(fits) {
         return Err(Error::invalid_argument(format!("value: expected shape {}, got {value}", slice.shape)));
     }
-    Ok(View::dense(&slice.dims))
+    // Dropped and new axes have length 1: the others correspond in their order.
+    let mut long = (0..shape.len()).rev().filter(|&axis| shape[axis] != 1);
+    let steps = value.strides();
+    let mut view = none();
+    for (stride, _) in view.strides.iter_mut().zip(&slice.dims).rev().filter(|(_, dim)| **dim != 1) {
+        let axis = long.next().and_then(|axis| (axis + own.len()).checked_sub(shape.len()));
+        *stride = axis.filter(|&axis| own[axis] != 1).map_or(0, |axis| steps[axis]);
+    }
+    Ok(view)
 }
 
 struct TensorStridedSliceUpdate(Masks);
@@ -116,7 +125,7 @@ impl Mover for TensorStridedSliceUpdate {
     fn program(&self, inputs: &Inputs<'_>) -> Result<Program> {
         let x = inputs.shape(0)?;
         let slice = from_inputs(inputs, 1, x, self.0)?;
-        let value = value_view(inputs.shape(4)?, &slice, self.0.new_axis, self.0.shrink)?;
+        let value = value_view(inputs.shape(4)?, &slice)?;
         let mut program = Program::new(x.clone());
         let all = Move::new(x, View::dense(x), View::dense(x));
         program.steps.push(Step::Move(Place::Input(0), Place::Output(0), all));
@@ -146,7 +155,7 @@ impl OpKernel for StridedSliceAssign {
         let inputs = ctx.inputs();
         let slice = from_inputs(&inputs, 1, &variable.shape, self.masks)?;
         let value = inputs.get(4)?;
-        let view = value_view(&value.shape, &slice, self.masks.new_axis, self.masks.shrink)?;
+        let view = value_view(&value.shape, &slice)?;
         move_elements(ctx, value, variable, &Move::new(&slice.dims, view, slice.view(&variable.shape)))
     }
 }

@@ -104,7 +104,7 @@ impl<'a> Clusters<'a> {
     fn variables(&mut self) {
         for &node in &self.flow.order {
             match self.members[node] {
-                Some(Member::Read(_)) if !self.graph.is_preserved(node) => {
+                Some(Member::Read(_)) if !self.graph.is_fetched(node) => {
                     if let Some(set) = self.users(node).filter(|&set| self.updates(set, node)) {
                         self.connect(&[self.sets.set(node), set]);
                     }
@@ -113,7 +113,7 @@ impl<'a> Clusters<'a> {
                     for u in self.graph.uses(node) {
                         let user = u.user();
                         match self.members[user] {
-                            Some(Member::Read(_)) if !self.graph.is_preserved(user) => {
+                            Some(Member::Read(_)) if !self.graph.is_fetched(user) => {
                                 if let Some(set) = self.users(user) {
                                     self.connect(&[self.sets.set(node), self.sets.set(user), set]);
                                 }

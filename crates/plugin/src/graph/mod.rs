@@ -266,6 +266,24 @@ mod tests {
         assert!(got.contains(&"add: AssignAddVariableOp(m, sub, ^read)".to_owned()), "{got:?}");
     }
 
+    /// The reads of a function's variables are preserved all of them, though nothing comes of them but their values.
+    #[test]
+    fn a_function_need_not_read_by_name() {
+        let mut nodes: Vec<(&str, &str, &[&str])> = vec![
+            ("m", "_Arg", &[]),
+            ("g", "_Arg", &[]),
+            ("read", "ReadVariableOp", &["m"]),
+            ("sub", "Sub", &["g", "read"]),
+            ("add", "AssignAddVariableOp", &["m", "sub"]),
+        ];
+        let expected =
+            ["add/fused: _VkUpdate(m, g)", "add: NoOp(^add/fused)", "g: _Arg()", "m: _Arg()", "read: NoOp(^add/fused)"];
+        assert_eq!(fused(&nodes, &["read", "add"]), expected);
+        nodes.splice(2.., [("a", "ReadVariableOp", &["m"][..]), ("b", "ReadVariableOp", &["m"]), ("r", "Ret", &["a", "b"])]);
+        assert_eq!(fused(&nodes, &["a", "b"])[..2], ["a: ReadVariableOp(m)", "b: ReadVariableOp(m)"]);
+        assert!(fused(&nodes, &["a", "b"]).iter().any(|n| n == "r: Ret(a, a)" || n == "r: Ret(b, b)"));
+    }
+
     #[test]
     fn a_bias_is_added_like_any_operand() {
         let nodes: &[(&str, &str, &[&str])] = &[

@@ -149,6 +149,8 @@ pub struct Graph {
     by_name: HashMap<String, usize>,
     uses: Vec<Vec<Use>>,
     preserved: HashSet<String>,
+    /// Whether it is a function's body.
+    is_function: bool,
     /// Library, versions: fields that are kept as they are.
     rest: Vec<u8>,
 }
@@ -164,7 +166,9 @@ impl Graph {
                 _ => rest.extend_from_slice(field.raw),
             }
         }
-        let mut graph = Self { uses: Vec::new(), nodes, by_name: HashMap::new(), preserved, rest };
+        let of_function = |n: &GraphNode| matches!(n.def.op(), "_Arg" | "_Retval" | "_DeviceArg" | "_DeviceRetval");
+        let is_function = nodes.iter().flatten().any(of_function);
+        let mut graph = Self { uses: Vec::new(), nodes, by_name: HashMap::new(), preserved, is_function, rest };
         graph.index_all();
         Ok(graph)
     }
@@ -216,6 +220,12 @@ impl Graph {
     /// Whether the node must stay under its name: it is fetched, fed, or run for its effect.
     pub fn is_preserved(&self, index: usize) -> bool {
         self.node(index).is_some_and(|n| self.preserved.contains(&n.name))
+    }
+
+    /// Whether the node's result may be asked for by its name. Not in a function: its results are nodes of their own, and
+    /// what else is preserved there is run for its effect.
+    pub fn is_fetched(&self, index: usize) -> bool {
+        self.is_preserved(index) && !self.is_function
     }
 
     /// The one user of a node that may go into it.
@@ -290,7 +300,13 @@ impl Graph {
             tensors.insert(old.name.clone(), new.name.clone());
             names.insert(old.name.clone(), new.name.clone());
         }
-        same.keys().for_each(|&node| self.nodes[node] = None);
+        // What is preserved stays, though nobody uses it any more.
+        for &node in same.keys() {
+            match self.is_preserved(node) {
+                true => drop(self.node(node).map(|n| n.name.clone()).and_then(|name| names.remove(&name))),
+                false => self.nodes[node] = None,
+            }
+        }
         for node in self.nodes.iter_mut().flatten() {
             rename(node, &tensors, &names)?;
         }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tfvk_ops::OpKernelConstruction;
 use tfvk_ops::expr::declarations;
 
-use crate::graph::model::{Graph, GraphNode};
+use crate::graph::model::{Graph, GraphNode, Use};
 
 /// Operators besides the element-wise ones that give the same for the same.
 const PURE: [&str; 8] = ["Const", "ReadVariableOp", "Reshape", "Squeeze", "ExpandDims", "Transpose", "Sum", "Mean"];
@@ -33,12 +33,18 @@ pub fn find(graph: &Graph) -> HashMap<usize, usize> {
     for node in graph.users_first().into_iter().rev() {
         let Some(key) = graph.node(node).and_then(|n| key(graph, &reads, &same, node, n)) else { continue };
         match known.get(&key) {
-            Some(&first) if !graph.is_preserved(node) => drop(same.insert(node, first)),
+            Some(&first) if goes(graph, node) => drop(same.insert(node, first)),
             Some(_) => {}
             None => drop(known.insert(key, node)),
         }
     }
     same
+}
+
+/// Whether others may use another node in the place of this one; of what stays, only if any do.
+fn goes(graph: &Graph, node: usize) -> bool {
+    let used = || graph.uses(node).iter().any(|u| matches!(u, Use::Data(..)));
+    !graph.is_preserved(node) || (!graph.is_fetched(node) && used())
 }
 
 /// The variables' reads.

@@ -26,7 +26,7 @@ MANIFESTS = ("/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/v
 # What the library reads, and what this package and the tests do.
 SETTINGS = tuple(f"TFVK_{n}" for n in (
     "VISIBLE_DEVICES", "ALLOW_SOFTWARE", "DEVICE_TYPE", "FUSION", "LOG", "VALIDATION", "PROFILE", "CACHE_DIR", "LIMIT_INVOCATIONS",
-    "LIMIT_SHARED_MEMORY", "LIMIT_GROUPS", "LIMIT_ALLOCATION", "LIMIT_WORK", "LOSE_AFTER", "DISABLE", "EMULATE", "DRIVER_SCOPE",
+    "LIMIT_SHARED_MEMORY", "LIMIT_GROUPS", "LIMIT_ALLOCATION", "LIMIT_WORK", "LOSE_AFTER", "FAR", "DISABLE", "EMULATE", "DRIVER_SCOPE",
     "LIBRARY", "TEST_DEVICE", "WINDOWS_TOOLS", "REQUIRE_SPIRV_VAL",
 ))
 

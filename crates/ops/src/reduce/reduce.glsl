@@ -4,7 +4,7 @@
 
 layout(constant_id = 3) const uint FIRST = 0; // 1: square (the squared magnitude of a complex number)
 layout(constant_id = 4) const uint LAST = 0;  // 1: divide by the count, 2: square root, 3: halve
-layout(constant_id = 5) const uint VECTOR = 0; // elements are read in fours
+layout(constant_id = 5) const uint VECTOR = 0; // elements are taken in fours; 2: and read one by one
 layout(constant_id = 6) const uint OP = 0;
 const uint SUM = 0, PROD = 1, MAX = 2, MIN = 3;
 
@@ -60,7 +60,13 @@ A_VEC4 fetch4(const uint i) { return A_VEC4(i); }
 #define Source I_In
 #define SOURCE_AT(row, stride) AT(I, args.x, row, stride)
 #define FETCH(x, i) LOAD(I, x, i)
-#define FETCH4(x, i) LOAD4(I, x, i)
+#if I_HAS_VEC4
+I_VEC4 fetch4(I_In x, uint i) {
+    if (VECTOR == 1) return LOAD4(I, x, i);
+    return I_VEC4(LOAD(I, x, 4 * i), LOAD(I, x, 4 * i + 1), LOAD(I, x, 4 * i + 2), LOAD(I, x, 4 * i + 3));
+}
+#endif
+#define FETCH4(x, i) fetch4(x, i)
 #endif
 
 A prepare(A v) {

@@ -65,7 +65,7 @@ void columns1(Source x, O_Out y, uint column, uint length) {
 }
 
 void main() {
-    uint width = gl_WorkGroupSize.x * (VECTOR == 1 ? 4 : 1);
+    uint width = gl_WorkGroupSize.x * (VECTOR != 0 ? 4 : 1);
     uint blocks = (args.columns + width - 1) / width;
     uint job = group_index();
     uint block = job % blocks, rest = job / blocks;
@@ -77,7 +77,7 @@ void main() {
     O_Out y = AT_OUT(O, args.y, outer * args.splits + split, args.columns);
     uint column = block * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
 #if I_HAS_VEC4
-    if (VECTOR == 1) {
+    if (VECTOR != 0) {
         columns4(x, y, column, length);
         return;
     }

@@ -43,7 +43,7 @@ void main() {
     A acc = identity();
     if (live) {
 #if I_HAS_VEC4
-        if (VECTOR == 1) acc = reduce_vectors(x, first, step);
+        if (VECTOR != 0) acc = reduce_vectors(x, first, step);
         else
 #endif
             acc = reduce_scalars(x, first, step);

@@ -182,7 +182,7 @@ impl Reducer {
     /// One pass, split in two where its results alone would not keep the device busy.
     #[allow(clippy::too_many_arguments)]
     fn pass(&self, ctx: &mut Compute<'_>, x: Source<'_>, y: &Tensor, p: Pass, first: bool, last: bool, count: i64) -> Result<()> {
-        let launch = Launch::new(ctx, x.aligned()?, p)?;
+        let launch = Launch::new(ctx, x.in_fours(), p)?;
         if launch.splits == 1 {
             return self.launch(ctx, &launch, x, y, first, last, count);
         }
@@ -190,7 +190,7 @@ impl Reducer {
         self.launch(ctx, &launch, x, &parts, first, false, count)?;
         let p = Pass { n: launch.splits.into(), ..p };
         let parts = Source::Memory(&parts);
-        let launch = Launch { splits: 1, chunk: launch.splits, ..Launch::new(ctx, parts.aligned()?, p)? };
+        let launch = Launch { splits: 1, chunk: launch.splits, ..Launch::new(ctx, parts.in_fours(), p)? };
         self.launch(ctx, &launch, parts, y, false, last, count)
     }
 
@@ -213,7 +213,8 @@ impl Reducer {
         }];
         let before = if first { self.first } else { First::Nothing };
         let after = if last { self.last } else { Last::Nothing };
-        let constants = [l.threads[0], l.threads[1], 1, before as u32, after as u32, l.vector.into(), self.combine as u32];
+        let vector = x.vector(l.vector)?;
+        let constants = [l.threads[0], l.threads[1], 1, before as u32, after as u32, vector, self.combine as u32];
         let mut args = Args::new();
         if let Source::Memory(x) = x {
             args.read(x)?;
@@ -242,15 +243,21 @@ impl Reducer {
 }
 
 impl Source<'_> {
-    /// Whether four elements can be read at once, wherever that is of use.
-    fn aligned(&self) -> Result<bool> {
+    /// Whether elements are taken four at a time, wherever that is of use.
+    fn in_fours(&self) -> bool {
         match self {
-            Source::Memory(x) => {
-                let size = x.dtype.size() as u64;
-                Ok(!x.dtype.is_complex() && x.bytes() > 0 && x.device_ptr()?.0 % (4 * size).min(16) == 0)
-            }
-            // As memory of its own would be.
-            Source::Program { .. } => Ok(true),
+            Source::Memory(x) => !x.dtype.is_complex() && x.bytes() > 0,
+            Source::Program { .. } => true,
+        }
+    }
+
+    /// The shaders' constant `VECTOR`. Four elements that do not lie where they can be read at once are read one by one: the
+    /// tree is not to depend on an address.
+    fn vector(&self, in_fours: bool) -> Result<u32> {
+        match self {
+            _ if !in_fours => Ok(0),
+            Source::Memory(x) if x.device_ptr()?.0 % (4 * x.dtype.size() as u64).min(16) != 0 => Ok(2),
+            _ => Ok(1),
         }
     }
 }
@@ -279,15 +286,15 @@ struct Launch {
 }
 
 impl Launch {
-    fn new(ctx: &Compute<'_>, aligned: bool, p: Pass) -> Result<Self> {
+    fn new(ctx: &Compute<'_>, in_fours: bool, p: Pass) -> Result<Self> {
         let limit = THREADS.min(ctx.device().adapter().limits.max_invocations);
         let limit = if limit.is_power_of_two() { limit } else { limit.next_power_of_two() / 2 };
         let (outer, n, columns) = (small(p.outer)?, small(p.n)?, small(p.columns)?);
-        if columns > 1 { Self::columns(limit, aligned, outer, n, columns) } else { Self::rows(limit, aligned, outer, n) }
+        if columns > 1 { Self::columns(limit, in_fours, outer, n, columns) } else { Self::rows(limit, in_fours, outer, n) }
     }
 
-    fn rows(limit: u32, aligned: bool, outer: u32, n: u32) -> Result<Self> {
-        let vector = aligned && (n % 4 == 0 || outer == 1);
+    fn rows(limit: u32, in_fours: bool, outer: u32, n: u32) -> Result<Self> {
+        let vector = in_fours && (n % 4 == 0 || outer == 1);
         let splits = (u64::from(n) / SHARE).min(BUSY.div_ceil(outer.max(1).into())).max(1) as u32;
         // A whole number of rounds of all threads.
         let chunk = if splits == 1 { n } else { n.div_ceil(splits).next_multiple_of(4 * limit) };
@@ -297,8 +304,8 @@ impl Launch {
         Ok(Self { outer, n, columns: 1, splits, chunk, threads: [wide, limit / wide], vector })
     }
 
-    fn columns(limit: u32, aligned: bool, outer: u32, n: u32, columns: u32) -> Result<Self> {
-        let vector = aligned && columns % 4 == 0;
+    fn columns(limit: u32, in_fours: bool, outer: u32, n: u32, columns: u32) -> Result<Self> {
+        let vector = in_fours && columns % 4 == 0;
         let units = if vector { columns / 4 } else { columns };
         let wide = units.next_power_of_two().min(if vector { 32 } else { 64 }).min(limit);
         let high = (limit / wide).min(n.max(1).next_power_of_two());
@@ -355,6 +362,36 @@ mod tests {
         assert_eq!((p.outer, p.n, p.columns), (1, 2, 15));
         let p = next_pass(&mut r);
         assert_eq!((p.outer, p.n, p.columns), (15, 1, 1));
+    }
+
+    /// Sums of the same elements, from where four can be read at once and from where they cannot, have the same bits.
+    #[test]
+    fn an_address_does_not_change_a_sum() {
+        struct Sums(usize, Vec<bool>);
+        impl crate::OpKernel for Sums {
+            fn outputs(&self, _: &crate::Inputs<'_>) -> Result<crate::Outputs> {
+                let kept = SHAPE.iter().zip(&self.1).filter(|(_, r)| !**r).map(|(d, _)| *d).collect();
+                Ok(crate::Outputs::from_iter([crate::Output::Shape(kept)]))
+            }
+            fn compute(&self, ctx: &mut Compute<'_>) -> Result<()> {
+                let x = ctx.input(0)?.slice(self.0 as i64, SHAPE);
+                Reducer::new(Combine::Sum, First::Nothing, Last::Nothing, x.dtype)?.run(ctx, &x, &self.1, &ctx.output(0)?)
+            }
+        }
+        const SHAPE: [i64; 2] = [300, 1024];
+        let Some(host) = crate::test_device::local() else { return };
+        let n = SHAPE.iter().product::<i64>() as usize;
+        let element = |i: usize| ((i * 7919 % 10007) as f32 * 0.37 - 1800.0).to_le_bytes();
+        for reduced in [vec![false, true], vec![true, false], vec![true, true]] {
+            let sums = [0, 1, 3].map(|start| {
+                let bytes: Vec<u8> = (0..start).chain(0..n).flat_map(element).collect();
+                let x = host.upload(DType::F32, [(start + n) as i64], &bytes).unwrap();
+                let node = crate::local::Node::new("Sum").dtype("T", DType::F32);
+                let y = host.run_kernel(&node, Box::new(Sums(start, reduced.clone())), &[x]).unwrap().remove(0);
+                host.read(&y).unwrap()
+            });
+            assert!(sums[0] == sums[1] && sums[0] == sums[2], "{reduced:?}");
+        }
     }
 
     #[test]

@@ -218,6 +218,8 @@ def test_two_devices_threads_forks_interrupts_and_leaving_at_work():
 
         # Python code in a graph, that fails; Ctrl-C at work.
         assert "ZeroDivisionError" in refused(tf.function(lambda: tf.py_function(lambda: 1 / 0, [], tf.float32)))
+        # A process that a script starts in the background ignores the signal, and so do its children.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         # More than once: Python drops what is raised while an object is taken down.
         enough = threading.Event()
         def interrupt():

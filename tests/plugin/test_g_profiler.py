@@ -4,8 +4,11 @@ from process import run
 
 def test_kernels_are_in_the_trace():
     run("""
-        import glob, tempfile, time
+        import glob, os, tempfile, time
+        from tensorflow.python.framework import load_library
         from tensorflow.tsl.profiler.protobuf import xplane_pb2
+        # Loaded once more, as where it is installed and named too, it must not take the trace from itself.
+        load_library.load_pluggable_device_library(os.environ["TF_PLUGGABLE_DEVICE_LIBRARY_PATH"])
         folder = tempfile.mkdtemp()
         with tf.device("/GPU:0"):
             x = tf.ones([64, 64])

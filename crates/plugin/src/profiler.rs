@@ -31,16 +31,29 @@ pub unsafe fn init(params: *mut TF_ProfilerRegistrationParams) -> Result<()> {
             _ => return Err(Error::internal("TF_InitProfiler without a profiler to fill")),
         }
     };
-    // One for a device type, as with the graph pass.
+    // One for a device type, as with the graph pass. When this library is loaded again, its second profiler has nothing.
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     let device_type = platform::device_type().filter(|_| !REGISTERED.swap(true, Ordering::Relaxed));
     profiler.device_type = device_type.map_or_else(platform::unused_type, |t| t.as_ptr());
-    fns.start = Some(start);
-    fns.stop = Some(stop);
-    fns.collect_data_xspace = Some(collect);
+    if device_type.is_some() {
+        fns.start = Some(start);
+        fns.stop = Some(stop);
+        fns.collect_data_xspace = Some(collect);
+    } else {
+        fns.start = Some(nothing);
+        fns.stop = Some(nothing);
+        fns.collect_data_xspace = Some(collect_nothing);
+    }
     params.destroy_profiler = Some(destroy_profiler);
     params.destroy_profiler_fns = Some(destroy_profiler_fns);
     Ok(())
+}
+
+unsafe extern "C" fn nothing(_: *const TP_Profiler, _: *mut TF_Status) {}
+
+unsafe extern "C" fn collect_nothing(_: *const TP_Profiler, _: *mut u8, size: *mut usize, _: *mut TF_Status) {
+    // SAFETY: TensorFlow passes a place for the size.
+    unsafe { *size = 0 };
 }
 
 unsafe extern "C" fn start(_: *const TP_Profiler, status: *mut TF_Status) {

@@ -65,7 +65,7 @@ pub(crate) struct Settings {
 }
 
 /// The largest allocation without TFVK_LIMIT_ALLOCATION. Kernels that index with 32 bits were seen to be wrong 4 GiB past the
-/// start of a tensor; `far.rs` is the remedy, and has not been seen at work on such a driver.
+/// start of a tensor; `far.rs` is the remedy, and has not been seen at work on such a driver (tests/plugin/large_tensors.py).
 const LARGEST: u64 = (4 << 30) - 256;
 
 type Switch = fn(&mut Features);

@@ -176,8 +176,9 @@ impl Settings {
             lower(&mut limits.max_group_size[axis], self.invocations);
             lower(&mut limits.max_groups[axis], self.groups);
         }
-        let largest = if adapter.features.int64 { self.allocation.unwrap_or(LARGEST) } else { LARGEST };
-        limits.max_allocation = limits.max_allocation.min(self.allocation.unwrap_or(u64::MAX)).min(largest);
+        // Without 64-bit integers there is no way beyond.
+        let most = if adapter.features.int64 { u64::MAX } else { LARGEST };
+        limits.max_allocation = limits.max_allocation.min(self.allocation.unwrap_or(LARGEST)).min(most);
         limits.launch_work = limits.launch_work.min(self.work.unwrap_or(u64::MAX));
     }
 }

@@ -1,5 +1,6 @@
 //! How long each kernel runs on the GPU. TFVK_PROFILE=1: summed by kernel and number of workgroups, printed when the device is
-//! closed. A trace ([`Profile::start`], [`Profile::stop`]): every launch by itself, on the host's clock. Launches are timed one by one, with a barrier on both sides: the sum is more than the same work takes unwatched.
+//! closed. A trace ([`Profile::start`], [`Profile::stop`]): every launch by itself, on the host's clock. Launches are timed one
+//! by one, with a barrier on both sides: the sum is more than the same work takes unwatched.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;

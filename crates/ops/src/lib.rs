@@ -30,6 +30,7 @@ mod rnn;
 mod run;
 pub mod shader;
 pub mod signature;
+mod sliding;
 mod sort;
 mod spectral;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use tfvk_device::{Error, Result, Shape};
 
-use crate::OpKernelConstruction;
+use crate::{OpKernelConstruction, sliding};
 
 /// Sizes along depth, height, width.
 pub type Size3 = [i64; 3];
@@ -195,11 +195,8 @@ impl Attributes {
     fn output(&self, i: usize, input: i64, filter: i64) -> Result<(i64, i64)> {
         let (stride, window) = (self.strides[i], (filter - 1) * self.dilations[i] + 1);
         let (out, before) = match &self.padding {
-            Padding::Same => {
-                let out = (input + stride - 1) / stride;
-                (out, ((out - 1) * stride + window - input).max(0) / 2)
-            }
-            Padding::Valid => ((input - window + stride) / stride, 0),
+            Padding::Same => sliding::places(input, window, stride, true),
+            Padding::Valid => sliding::places(input, window, stride, false),
             Padding::Explicit(p) => ((input + p[i][0] + p[i][1] - window + stride) / stride, p[i][0]),
         };
         if out < 0 {

@@ -354,14 +354,14 @@ fn input(part: &mut Part, what: RowInput, dtype: DType) -> Operand {
 }
 
 /// The kernel with these programs, which all nodes that have the same share.
-fn kernel(key: String, parts: &RowParts<'_>, far: bool) -> Result<Arc<Kernel>> {
+fn kernel(key: String, parts: &RowParts<'_>, in_memory: bool) -> Result<Arc<Kernel>> {
     static KERNELS: Mutex<Option<HashMap<String, Arc<Kernel>>>> = Mutex::new(None);
     const MOST: usize = 1024;
     let lock = || KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = lock().as_ref().and_then(|m| m.get(&key)) {
         return Ok(known.clone());
     }
-    let where_ = if far { "memory" } else { "push" };
+    let where_ = if in_memory { "memory" } else { "push" };
     let base = shader::REDUCE_ROWS.get(&[DType::F32.into(), DType::F32.into(), where_.into()])?;
     let names: Vec<&str> = parts.stages.iter().chain(&parts.full).chain(&parts.row).map(|p| p.program.name()).collect();
     let name = format!("{} of {}", base.name, names.join("; "));

@@ -4,7 +4,7 @@ use smallvec::smallvec;
 use tfvk_device::{Args, Error, Kernel, Result, Shape};
 
 use super::{MAX_ELEMENTS, THREADS};
-use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
+use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader, sliding};
 
 struct Patches {
     kernel: &'static Kernel,
@@ -26,11 +26,7 @@ fn inner(node: &dyn OpKernelConstruction, name: &str) -> Result<[i64; 2]> {
 }
 
 pub(super) fn make(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
-    let same = match node.string("padding")?.as_str() {
-        "SAME" => true,
-        "VALID" => false,
-        other => return Err(Error::invalid_argument(format!("padding: expected SAME or VALID, got {other}"))),
-    };
+    let same = sliding::is_same(node)?;
     let (dtype, parts) = super::moved_as(node.dtype("T")?);
     let [size, stride, rate] = [inner(node, "ksizes")?, inner(node, "strides")?, inner(node, "rates")?];
     Ok(Box::new(Patches { kernel: shader::PATCHES.get(&[dtype.into()])?, parts, size, stride, rate, same }))
@@ -40,13 +36,7 @@ impl Patches {
     /// Output size and padding before, along axis 0 (height) or 1 (width).
     fn axis(&self, axis: usize, size: i64) -> (i64, i64) {
         let window = (self.size[axis] - 1) * self.rate[axis] + 1;
-        let stride = self.stride[axis];
-        if self.same {
-            let out = (size + stride - 1) / stride;
-            (out, (((out - 1) * stride + window - size).max(0)) / 2)
-        } else {
-            ((size - window + stride) / stride, 0)
-        }
+        sliding::places(size, window, self.stride[axis], self.same)
     }
 }
 

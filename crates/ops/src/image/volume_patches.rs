@@ -4,7 +4,7 @@ use smallvec::smallvec;
 use tfvk_device::{Args, Error, Kernel, Result, Shape};
 
 use super::{MAX_ELEMENTS, THREADS};
-use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
+use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader, sliding};
 
 struct Patches {
     kernel: &'static Kernel,
@@ -24,11 +24,7 @@ fn inner(node: &dyn OpKernelConstruction, name: &str) -> Result<[i64; 3]> {
 }
 
 pub(super) fn make(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>> {
-    let same = match node.string("padding")?.as_str() {
-        "SAME" => true,
-        "VALID" => false,
-        other => return Err(Error::invalid_argument(format!("padding: expected SAME or VALID, got {other}"))),
-    };
+    let same = sliding::is_same(node)?;
     let (dtype, parts) = super::moved_as(node.dtype("T")?);
     let kernel = shader::VOLUME_PATCHES.get(&[dtype.into()])?;
     Ok(Box::new(Patches { kernel, parts, window: inner(node, "ksizes")?, stride: inner(node, "strides")?, same }))
@@ -37,13 +33,7 @@ pub(super) fn make(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>>
 impl Patches {
     /// Patches along a space axis of `n` elements, and the padding before it.
     fn axis(&self, axis: usize, n: i64) -> (i64, i64) {
-        let (k, s) = (self.window[axis], self.stride[axis]);
-        if self.same {
-            let patches = (n + s - 1) / s;
-            (patches, ((patches - 1) * s + k - n).max(0) / 2)
-        } else {
-            ((n - k + s) / s, 0)
-        }
+        sliding::places(n, self.window[axis], self.stride[axis], self.same)
     }
 }
 

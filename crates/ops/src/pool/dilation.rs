@@ -5,7 +5,7 @@ use tfvk_device::{Args, DType, Error, Result, Shape, Tensor};
 
 use crate::array::count;
 use crate::loops;
-use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader};
+use crate::{Compute, Inputs, OpKernel, OpKernelConstruction, Output, Outputs, shader, sliding};
 
 const THREADS: u32 = 128;
 
@@ -34,11 +34,7 @@ pub(super) fn make(node: &dyn OpKernelConstruction) -> Result<Box<dyn OpKernel>>
         }
         _ => Err(Error::invalid_argument(format!("{name}: expected four positive numbers, got {:?}", node.i64s(name)?))),
     };
-    let same = match node.string("padding")?.as_str() {
-        "SAME" => true,
-        "VALID" => false,
-        other => return Err(Error::invalid_argument(format!("padding: expected SAME or VALID, got {other}"))),
-    };
+    let same = sliding::is_same(node)?;
     let wanted = match node.op() {
         "Dilation2DBackpropInput" => Wanted::ImageGradient,
         "Dilation2DBackpropFilter" => Wanted::FilterGradient,
@@ -73,12 +69,7 @@ impl Dilation {
         let (mut pooled, mut before) = ([0; 2], [0; 2]);
         for i in 0..2 {
             let (n, s, k) = (size[i], self.stride[i], (window[i] - 1) * self.rate[i] + 1);
-            if self.same {
-                pooled[i] = (n + s - 1) / s;
-                before[i] = ((pooled[i] - 1) * s + k - n).max(0) / 2;
-            } else {
-                pooled[i] = (n - k + s) / s;
-            }
+            (pooled[i], before[i]) = sliding::places(n, k, s, self.same);
             if pooled[i] < 0 || window[i] == 0 {
                 let what = "Computed output size would be negative";
                 return Err(Error::invalid_argument(format!(

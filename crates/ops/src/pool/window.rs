@@ -2,7 +2,7 @@
 
 use tfvk_device::{Args, Error, Result, Shape};
 
-use crate::OpKernelConstruction;
+use crate::{OpKernelConstruction, sliding};
 
 /// Padding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,11 +115,8 @@ impl Pooling {
         for i in 0..3 {
             let (n, k, s) = (size[i], window[i], stride[i]);
             match &self.padding {
-                Padding::Same => {
-                    pooled[i] = (n + s - 1) / s;
-                    before[i] = ((pooled[i] - 1) * s + k - n).max(0) / 2;
-                }
-                Padding::Valid => pooled[i] = (n - k + s) / s,
+                Padding::Same => (pooled[i], before[i]) = sliding::places(n, k, s, true),
+                Padding::Valid => (pooled[i], before[i]) = sliding::places(n, k, s, false),
                 Padding::Explicit(p) => {
                     before[i] = p[i].0;
                     pooled[i] = (n + p[i].0 + p[i].1 - k + s) / s;

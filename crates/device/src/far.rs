@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use crate::spirv::instructions;
+
 /// Tensors of more bytes than this are reached with 64-bit indices.
 pub(crate) const NEAR: u64 = 1 << 32;
 
@@ -37,17 +39,6 @@ pub(crate) fn widen(words: &[u32]) -> Cow<'_, [u32]> {
     widened(words).map_or(Cow::Borrowed(words), Cow::Owned)
 }
 
-/// The instructions: opcode, and all words.
-fn instructions(words: &[u32]) -> impl Iterator<Item = (u32, &[u32])> {
-    let mut at = 5;
-    std::iter::from_fn(move || {
-        let first = *words.get(at)?;
-        let all = words.get(at..at + (first >> 16) as usize).filter(|all| !all.is_empty())?;
-        at += all.len();
-        Some((first & 0xffff, all))
-    })
-}
-
 /// What the module says of its types and values.
 #[derive(Default)]
 struct Ids {
@@ -62,10 +53,12 @@ struct Ids {
     has_int64: bool,
 }
 
-fn ids(words: &[u32]) -> Ids {
+/// `None` for a module that is not understood.
+fn ids(words: &[u32]) -> Option<Ids> {
     let mut ids = Ids::default();
-    for (opcode, all) in instructions(words) {
-        match (opcode, &all[1..]) {
+    for instruction in instructions(words) {
+        let i = instruction.ok()?;
+        match (i.opcode, i.operands) {
             (op::CAPABILITY, &[INT64]) => ids.has_int64 = true,
             (op::TYPE_INT, &[id, 32, signed]) => drop(ids.ints.insert(id, signed != 0)),
             (op::TYPE_INT, &[id, 64, 0]) => ids.long = Some(id),
@@ -81,12 +74,12 @@ fn ids(words: &[u32]) -> Ids {
             _ => {}
         }
     }
-    ids
+    Some(ids)
 }
 
 fn widened(words: &[u32]) -> Option<Vec<u32>> {
     let bound = *words.get(3)?;
-    let ids = ids(words);
+    let ids = ids(words)?;
     let mut next = bound;
     let mut fresh = || {
         next += 1;
@@ -99,17 +92,17 @@ fn widened(words: &[u32]) -> Option<Vec<u32>> {
     }
     let mut declared = ids.long.is_some();
     let mut any = false;
-    for (opcode, all) in instructions(words) {
-        if opcode == op::FUNCTION && !declared {
+    for i in instructions(words).flatten() {
+        if i.opcode == op::FUNCTION && !declared {
             out.extend([4 << 16 | op::TYPE_INT, long, 64, 0]);
             declared = true;
         }
-        let chain = matches!(opcode, op::ACCESS_CHAIN | op::IN_BOUNDS_ACCESS_CHAIN) && all.len() > 4;
-        if !chain || !ids.pointers.contains(&all[1]) {
-            out.extend_from_slice(all);
+        let chain = matches!(i.opcode, op::ACCESS_CHAIN | op::IN_BOUNDS_ACCESS_CHAIN) && i.all.len() > 4;
+        if !chain || !ids.pointers.contains(&i.all[1]) {
+            out.extend_from_slice(i.all);
             continue;
         }
-        let mut chain = all.to_vec();
+        let mut chain = i.all.to_vec();
         for index in &mut chain[4..] {
             let Some(&signed) = ids.values.get(index) else { continue };
             let wide = fresh();
@@ -128,7 +121,7 @@ mod tests {
     use super::*;
 
     fn chains(words: &[u32]) -> Vec<Vec<u32>> {
-        instructions(words).filter(|i| i.0 == op::ACCESS_CHAIN).map(|i| i.1.to_vec()).collect()
+        instructions(words).flatten().filter(|i| i.opcode == op::ACCESS_CHAIN).map(|i| i.all.to_vec()).collect()
     }
 
     /// A kernel of this crate's tests, which indexes two buffers.
@@ -141,7 +134,7 @@ mod tests {
     fn indices_into_buffers_become_wide() {
         let words = kernel();
         let wide = widen(&words);
-        let (before, after) = (ids(&words), ids(&wide));
+        let (before, after) = (ids(&words).unwrap(), ids(&wide).unwrap());
         assert!(!before.has_int64 && after.has_int64);
         let (old, new) = (chains(&words), chains(&wide));
         assert_eq!(old.len(), new.len());
@@ -150,9 +143,9 @@ mod tests {
         for (o, n) in changed {
             assert!(before.pointers.contains(&o[1]));
             let index = n[n.len() - 1];
-            let made = instructions(&wide).find(|(_, all)| all.len() == 4 && all[2] == index).unwrap();
-            assert!(made.0 == op::U_CONVERT || made.0 == op::S_CONVERT);
-            assert_eq!((made.1[1], made.1[3]), (after.long.unwrap(), o[o.len() - 1]));
+            let made = instructions(&wide).flatten().find(|i| i.all.len() == 4 && i.all[2] == index).unwrap();
+            assert!(made.opcode == op::U_CONVERT || made.opcode == op::S_CONVERT);
+            assert_eq!((made.all[1], made.all[3]), (after.long.unwrap(), o[o.len() - 1]));
         }
         assert!(matches!(widen(&wide), Cow::Borrowed(_)), "there is nothing left to widen");
     }

@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use crate::spirv::instructions;
+
 /// OpCapability SignedZeroInfNanPreserve, the execution mode of the same name, OpCapability Float16.
 const CAPABILITY: u32 = 4466;
 const MODE: u32 = 4461;
@@ -25,20 +27,17 @@ fn patched(words: &[u32], offered: impl Fn(u32) -> bool) -> Option<Vec<u32>> {
     let (mut capabilities_end, mut entries_end) = (5, 0);
     let (mut entry, mut has_capability, mut has_extension, mut float16) = (None, false, header[1] >= IN_CORE, false);
     let (mut widths, mut present) = (Vec::new(), Vec::new());
-    let mut at = 5;
-    while at < words.len() {
-        let (count, opcode) = ((words[at] >> 16) as usize, words[at] & 0xffff);
-        let op = words.get(at + 1..at + count).filter(|_| count > 0)?;
-        at += count;
-        match (opcode, op) {
+    for instruction in instructions(words) {
+        let i = instruction.ok()?;
+        match (i.opcode, i.operands) {
             (17, &[capability]) => {
-                capabilities_end = at;
+                capabilities_end = i.end;
                 has_capability |= capability == CAPABILITY;
                 float16 |= capability == FLOAT16;
             }
             (10, name) => has_extension |= name == literal(EXTENSION),
-            (15, &[5, id, ..]) => (entry, entries_end) = (Some(id), at),
-            (15, _) => entries_end = at,
+            (15, &[5, id, ..]) => (entry, entries_end) = (Some(id), i.end),
+            (15, _) => entries_end = i.end,
             (16, &[_, MODE, width]) => present.push(width),
             // OpTypeFloat with an encoding is another format (bfloat16), which the mode does not speak of.
             (22, &[_, width]) => widths.push(width),

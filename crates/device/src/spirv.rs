@@ -40,6 +40,28 @@ enum Count {
 
 const MAGIC: u32 = 0x0723_0203;
 
+/// One instruction of a module.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Instruction<'a> {
+    pub opcode: u32,
+    pub operands: &'a [u32],
+    /// All its words, the first with the opcode and their number.
+    pub all: &'a [u32],
+    /// Where in the module it ends.
+    pub end: usize,
+}
+
+/// The instructions after the header. One that runs past the end is an error, the word that it starts at, and the last item.
+pub(crate) fn instructions(words: &[u32]) -> impl Iterator<Item = Result<Instruction<'_>, usize>> {
+    let mut at = 5;
+    std::iter::from_fn(move || {
+        let (first, start) = (*words.get(at)?, at);
+        let all = words.get(at..at + (first >> 16) as usize).filter(|all| !all.is_empty());
+        at = all.map_or(words.len(), |all| at + all.len());
+        Some(all.map_or(Err(start), |all| Ok(Instruction { opcode: first & 0xffff, operands: &all[1..], all, end: at })))
+    })
+}
+
 /// Read a module. The error says what is wrong with it.
 pub(crate) fn parse(words: &[u32]) -> Result<Module, String> {
     if words.len() < 5 || words[0] != MAGIC {
@@ -50,13 +72,9 @@ pub(crate) fn parse(words: &[u32]) -> Result<Module, String> {
     let mut constants: HashMap<u32, Count> = HashMap::new();
     let mut types: HashMap<u32, Size> = HashMap::new();
     let mut pointers: HashMap<u32, u32> = HashMap::new();
-    let mut at = 5;
-    while at < words.len() {
-        let (count, opcode) = ((words[at] >> 16) as usize, words[at] & 0xffff);
-        let Some(op) = words.get(at + 1..at + count).filter(|_| count > 0) else {
-            return Err(format!("the instruction at word {at} runs past the end"));
-        };
-        match (opcode, op) {
+    for instruction in instructions(words) {
+        let i = instruction.map_err(|at| format!("the instruction at word {at} runs past the end"))?;
+        match (i.opcode, i.operands) {
             (17, &[capability]) => module.capabilities.push(capability),
             (10, name) => module.extensions.push(string(name)),
             (15, &[5, _, ref name @ ..]) => module.entry = string(name),
@@ -105,7 +123,6 @@ pub(crate) fn parse(words: &[u32]) -> Result<Module, String> {
             (54, _) => break,
             _ => {}
         }
-        at += count;
     }
     if module.entry.is_empty() {
         return Err("it has no GLCompute entry point".into());
